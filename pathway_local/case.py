@@ -22,19 +22,17 @@ class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
 
     `row` is its number at the left of a spreadsheet that shows the cases file (`sheets.row.Row.number`); it is also the
-    id if the file has no column of ids. `kinds` has the kind (`sheets.row.cell_kind`) of each cell of the metadata that
-    was no text in its sheet, and under "" that of the id; None if the sheet holds texts alone, as CSV does.
+    id if the file has no column of ids.
     """
 
     id: str
     inputs: Mapping[str, str]
     metadata: Mapping[str, str] = {}
     row: int = 0
-    kinds: Mapping[str, str] | None = None
 
     def ref(self, hash: str) -> "CaseRef":
         """Return the case without its texts; `hash` is their fingerprint."""
-        return CaseRef(self.id, self.row, self.metadata, hash, self.kinds)
+        return CaseRef(self.id, self.row, self.metadata, hash)
 
 
 class CaseRef(Struct, frozen=True):
@@ -47,7 +45,6 @@ class CaseRef(Struct, frozen=True):
     row: int = 0
     metadata: Mapping[str, str] = {}
     hash: str = ""
-    kinds: Mapping[str, str] | None = None
 
 
 class BadRow(Struct, frozen=True):
@@ -65,7 +62,6 @@ class BadRow(Struct, frozen=True):
     reason: str
     metadata: Mapping[str, str] = {}
     kind: str = BAD_ROW
-    kinds: Mapping[str, str] | None = None
 
     @property
     def where(self) -> str:
@@ -75,7 +71,7 @@ class BadRow(Struct, frozen=True):
     @property
     def ref(self) -> CaseRef:
         """The case that the run stores for the row."""
-        return CaseRef(self.id, self.row, self.metadata, kinds=self.kinds)
+        return CaseRef(self.id, self.row, self.metadata)
 
     @property
     def failure(self) -> Failure:

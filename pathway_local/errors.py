@@ -78,6 +78,14 @@ class ColumnsError(CasesError):
         self.missing = missing or {}
 
 
+class UnclearHeader(CasesError):
+    """The first row of a sheet looks like a title; `row` is the one that seems to name the columns."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message, f"If row {row} names the columns, give --header-row {row}.")
+        self.row = row
+
+
 class RatingsError(PathwayError):
     """A file of ratings does not fit the run's cases; `problems` names each line and what is wrong there."""
 

@@ -6,22 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pathway_local.errors import UsageError
 from pathway_local.verdict import Value
 
-RaterKind = Literal["judge", "human", "hosted", "combined", "adjudicated"]
-"""An adjudicated score is one that people agreed on: their word, but no independent rating."""
-
-ADJUDICATED: Final = "adjudicated"
-"""The name of the group of raters of that kind; each is called after the person who gave the scores."""
-
-PEOPLE: tuple[RaterKind, ...] = ("human", ADJUDICATED)
-"""Kinds of raters whose scores are labels."""
+RaterKind = Literal["judge", "human", "hosted", "combined"]
 
 JUDGES: tuple[RaterKind, ...] = ("judge", "hosted")
 """Kinds of raters that are models."""
 
-REPEATS: tuple[RaterKind, ...] = ("combined", "adjudicated")
+REPEATS: tuple[RaterKind, ...] = ("combined",)
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
 HANDOVER: Final = "handover"
@@ -79,14 +71,6 @@ def raters_named(name: str, raters: Iterable[str]) -> list[str]:
     """Return the rater of that name, or all raters that were imported together under that name."""
     known = list(raters)
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
-
-
-def refuse_adjudicators_name(name: str) -> None:
-    """Raise UsageError if the name of a rater of another kind is that of adjudicators."""
-    if name.partition(GROUP)[0] == ADJUDICATED:
-        raise UsageError(
-            f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", "Give this rater another name."
-        )
 
 
 def _canonical(value: object) -> str:

@@ -13,7 +13,7 @@ from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.system.early_interrupt import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.verdict import Verdict
 
 SAMPLES = Path(__file__).parents[1] / "examples"

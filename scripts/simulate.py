@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from pathway_local.results.ranking import above, places
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.bradley_terry import strength_differences
-from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
+from pathway_local.statistics.corrected import Correction, Survey, corrected_difference, corrected_mean, corrected_share
+from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import hand_over
@@ -69,6 +70,15 @@ def clustered_rate(count: int, each: int, spread: float, rng: np.random.Generato
     return covers(scale_mean(passes, (0.0, 1.0), who.astype(np.int64)), truth)
 
 
+def two_means(count: int, sizes: str, rng: np.random.Generator) -> bool | None:
+    """The difference of the means of two halves of the classes, of which the first may be as large as all others."""
+    each = np.full(count, 6)
+    each[0] = 6 if sizes == "even" else 6 * (count - 1)
+    who = np.repeat(np.arange(count), each)
+    scores = rng.normal(size=count)[who] + rng.normal(size=len(who))
+    return covers(difference_effect(scores, who < count // 2, who.astype(np.int64)).estimate(), 0.0)
+
+
 def mean_of_scores(cases: int, name: str, rng: np.random.Generator) -> bool | None:
     """The mean of single scores."""
     return covers(scale_mean(rng.choice(LEVELS, cases, p=SHARES[name]), LEVELS.tolist()), float(LEVELS @ SHARES[name]))
@@ -108,10 +118,17 @@ def a_file(rng: np.random.Generator, name: str, labels: int) -> tuple[Numbers, N
     return truth, judge, np.where(order < labels, truth, np.nan), order
 
 
-def corrected(name: str, labels: int, rng: np.random.Generator) -> bool | None:
-    """The mean that people would give."""
-    truth, judge, people, _ = a_file(rng, name, labels)
-    found = corrected_mean(judge, people, (1, 5))
+def corrected(name: str, labels: int, strata: int, rng: np.random.Generator) -> bool | None:
+    """The mean that people would give; a small stratum of worse answers has as many labels as the other."""
+    truth, judge, people, order = a_file(rng, name, labels)
+    rare = np.arange(CASES) >= 0.85 * CASES
+    if strata > 1:
+        truth, judge = (np.maximum(1, each - rare) for each in (truth, judge))
+        places = [np.flatnonzero(rare == side)[np.argsort(order[rare == side])] for side in (False, True)]
+        people = np.full(CASES, np.nan)
+        for each in places:
+            people[each[: labels // 2]] = truth[each[: labels // 2]]
+    found = corrected_mean(judge, people, (1, 5), Survey(strata=rare.astype(np.int64) if strata > 1 else None))
     return covers(found.corrected, float(truth.mean())) if isinstance(found, Correction) else None
 
 
@@ -155,7 +172,7 @@ def stands_in(count: int, cases: int, rng: np.random.Generator) -> bool | None:
     people = np.round(3 + quality + rng.normal(0, 0.6, (cases, 3)))
     judges = np.round(3 + quality + rng.normal(0, 0.74, (cases, count)))
     names = [str(place) for place in range(count + 3)]
-    averages = human_benchmark(people, judges, "spearman", 0.05, names).averages
+    averages = human_benchmark(people, judges, 0.05, names)
     return not any(each.standing in ("better", "not worse") for each in averages)
 
 
@@ -180,71 +197,61 @@ DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
 
 
 def kept_promise(name: str, labels: int, skipped: float, rng: np.random.Generator) -> bool | None:
-    """At most 10% of the kept cases are wrong. A share of the hard cases is skipped."""
+    """At most 10% of the kept cases are wrong; raters skip a share of those where the judge errs."""
     doubt = rng.random(CASES)
     wrong = rng.random(CASES) < DOUBTS[name](doubt)
     drawn = rng.permutation(CASES) < labels
     missing = drawn & wrong & (rng.random(CASES) < skipped)
     # As `handover` does it, a drawn case that did not come back counts as wrong, and is handed over.
-    given = np.where(drawn, wrong | missing, np.nan)
-    chosen = hand_over(1 - doubt, given, 0.1).chosen
+    chosen = hand_over(1 - doubt, np.where(drawn, wrong | missing, np.nan), 0.1).chosen
     if not chosen:
         return True
     mine = (1 - doubt >= chosen.sure) & ~drawn
     return bool(wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
 
 
-def rows(files: int) -> Iterator[tuple[str, str, Once]]:
+def rows() -> Iterator[tuple[str, str, Once]]:
     """Yield each row's part, its name and what it looks at in a file."""
-    for cases, rate in ((20, 0.95), (60, 0.95), (300, 0.995)):
+    for cases, rate in ((20, 0.95), (300, 0.995)):
         yield "intervals", f"pass rate {rate:.1%}, {cases} cases", partial(pass_rate, cases, rate)
-    for count, each in ((15, 8), (40, 8)):
-        yield "intervals", f"pass rate, {count} students", partial(clustered_rate, count, each, 1.0)
-    for name in ("typical", "85% fives"):
-        yield "intervals", f"mean, {name}, 30 cases", partial(mean_of_scores, 30, name)
+    yield "intervals", "pass rate, 15 students", partial(clustered_rate, 15, 8, 1.0)
+    for count, sizes in ((8, "even"), (15, "uneven"), (40, "even")):
+        yield "intervals", f"difference of means, {count} {sizes} classes", partial(two_means, count, sizes)
+    yield "intervals", "mean, 85% fives, 30 cases", partial(mean_of_scores, 30, "85% fives")
     for figure, name, cases in (
         ("exact", "typical", 30), ("kappa", "95% pass", 60), ("kappa", "95% pass", 300), ("kappa", "80% pass", 60),
-        ("kappa_quadratic", "typical", 30), ("kappa_quadratic", "typical", 60), ("kappa_quadratic", "85% fives", 60),
-        ("kappa_quadratic", "85% fives", 150), ("alpha_ordinal", "typical", 60), ("alpha_ordinal", "85% fives", 150),
-        ("spearman", "typical", 30), ("icc_2_1", "typical", 60), ("icc_2_1", "85% fives", 60),
-        ("icc_2_1", "85% fives", 300),
+        ("kappa_quadratic", "typical", 30), ("kappa_quadratic", "85% fives", 150), ("alpha_ordinal", "85% fives", 150),
+        ("spearman", "typical", 30), ("icc_2_1", "85% fives", 60), ("icc_2_1", "85% fives", 300),
     ):  # fmt: skip
         large = figure_of(figure, two_raters(np.random.default_rng(1), name, 400_000), levels_of(name)).value
         truth = large if isinstance(large, float) else float("nan")
         yield "intervals", f"{figure}, {name}, {cases} cases", partial(coefficient, figure, cases, name, truth)
-    for name in SHARES:
-        for labels in (60, 200):
-            yield "intervals", f"corrected mean, {name}, {labels} labels", partial(corrected, name, labels)
+    for name, labels, strata in (
+        ("typical", 30, 1), ("85% fives", 60, 1), ("85% fives", 60, 2), ("rare lows", 60, 1), ("rare lows", 200, 1),
+    ):  # fmt: skip
+        said = f"corrected mean, {name}, {labels} labels{' of 2 strata' if strata > 1 else ''}"
+        yield "intervals", said, partial(corrected, name, labels, strata)
     for labels in (60, 200):
-        yield (
-            "intervals",
-            f"corrected share of bad, typical, {labels} labels",
-            partial(corrected_bad, "typical", labels),
-        )
-    yield "intervals", "corrected difference, 150 questions, 120 labels", partial(difference, 150, 120)
+        name = f"corrected share of bad, typical, {labels} labels"
+        yield "intervals", name, partial(corrected_bad, "typical", labels)
+    for count in (12, 40):
+        yield "intervals", f"corrected difference, {count} students, 60 labels", partial(difference, 5 * count, 60)
     for count in (12, 40):
         yield "several", f"places of 4 equal chatbots, {count} students", partial(ranked, count)
     for count in (1, 10):
         yield "several", f"{count} judges that can't stand in, 200 cases", partial(stands_in, count, 200)
-    for name, pilot, points in (
-        ("typical", 30, 0.12), ("typical", 120, 0.08), ("85% fives", 60, 0.1), ("85% fives", 60, 0.07),
-        ("rare lows", 120, 0.05),
-    ):  # fmt: skip
+    for name, pilot, points in (("typical", 30, 0.12), ("85% fives", 60, 0.1), ("rare lows", 120, 0.05)):
         yield "plan", f"half-width {points}, {name}, pilot of {pilot}", partial(planned, name, pilot, points)
     for name in DOUBTS:
-        for labels in (150, 600):
-            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0.0)
-    yield (
-        "handover",
-        "doubt tells many errors, 400 labels, half of the errors skipped",
-        partial(kept_promise, "tells many errors", 400, 0.5),
-    )
+        yield "handover", f"doubt {name}, 600 labels", partial(kept_promise, name, 600, 0.0)
+    half = "doubt tells many errors, 400 labels, half of the errors skipped"
+    yield "handover", half, partial(kept_promise, "tells many errors", 400, 0.5)
 
 
 def main(files: int, parts: Sequence[str]) -> None:
     """Print the rows of these parts, or all."""
     print(f"{files:,} files a row; a share of 0.95 is right within {1.96 * (0.95 * 0.05 / files) ** 0.5:.3f}")
-    for part, name, once in rows(files):
+    for part, name, once in rows():
         if not parts or part in parts:
             true, shown = how_often(name, files, once)
             print(f"{part:<10}{name:<68}{true:>7.3f}{shown:>7.0%}", flush=True)

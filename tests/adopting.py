@@ -6,7 +6,7 @@ from pathway_local.declare.prompt import read_prompt, rubric_text
 from pathway_local.declare.proposal import Proposal, propose
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.rubrics.spelling import block_of, outputs_in
+from pathway_local.rubrics.spelling import block_of
 
 
 def proposed(prompt: str | bytes, where: str = "mine.txt", inputs: Sequence[str] = ()) -> Proposal:
@@ -28,7 +28,7 @@ def adopted_text(
     found = propose(read.body, list(read.inputs))
     declared, lines = declared or found.declared, found.lines if lines is None else lines
     assert read.inputs and (declared != found.declared or not found.open), found
-    return rubric_text(read, outputs_in(declared, lines), block_of(declared, lines), where, swap or {})
+    return rubric_text(read, block_of(declared, lines), where, swap or {})
 
 
 def adopted(prompt: str | bytes, where: str = "mine.txt", declared: str = "") -> Rubric:

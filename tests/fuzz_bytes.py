@@ -186,7 +186,7 @@ def _damaged_json(data: bytes, rng: random.Random) -> bytes:
 
 JSON_COLUMNS = (
     ("settings", "value"), ("jobs", "command"), ("jobs", "facts"), ("jobs", "counts"), ("rubrics", "compiled"),
-    ("raters", "spec"), ("cases", "metadata"), ("cases", "kinds"), ("outcomes", "scores"), ("outcomes", "fields"),
+    ("raters", "spec"), ("cases", "metadata"), ("outcomes", "scores"), ("outcomes", "fields"),
     ("outcomes", "marks"), ("samples", "strata"), ("audit", "entry"),
 )  # fmt: skip
 

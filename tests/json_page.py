@@ -26,6 +26,7 @@ MISSING = "MEANING"
 SHARED = "of all rows"
 HOLDS: Mapping[ColumnKind, str] = {
     "word": "text",
+    "levels": "levels as text",
     "key": "a word of ours",
     "rater": "rater",
     "raters": "raters",

@@ -27,7 +27,7 @@ def main() -> int:
         home.mkdir()
         noise.mkdir()
         make_tiny_judge(noise)
-        options = ["--python", PYTHON, "--part-size", "100M", "--judge", str(noise), "--judge", "demo"]
+        options = ["--python", PYTHON, "--judge", str(noise), "--judge", "demo"]
         _timed("made", [str(ROOT / "scripts/bundle"), "--out", str(bundle), *options], {"PYTHON": sys.executable})
         print(f"{_gigabytes(bundle):.2f} GB in {sum(path.is_file() for path in bundle.rglob('*'))} files")
 
@@ -47,8 +47,8 @@ def main() -> int:
 
 
 def _spoilt(bundle: Path) -> list[Path]:
-    """Return files of each kind: a part of a wheel, a wheel, a judge's weights, the project."""
-    kinds = ("wheels/torch-*.part-0001", "wheels/numpy-*", "judges/noise/model.safetensors", "project.tar.gz")
+    """Return files of each kind: wheels, a judge's weights, the project."""
+    kinds = ("wheels/torch-*", "wheels/numpy-*", "judges/noise/model.safetensors", "project.tar.gz")
     return [next(bundle.glob(kind)) for kind in kinds]
 
 

@@ -35,7 +35,6 @@ def main(verdicts: int) -> int:
         with viewing(run, cases) as desk:
             print(f"start {time.process_time() - began:.2f} s")
             good, end = json.dumps(["score", 4.0]), count // 50
-            agreed = {"rubric": TINY.name, "person": "Eve", "score:score": "4"}
             asked: dict[str, Callable[[], Answer]] = {
                 "table": lambda: desk.get("/table/0"),
                 "sorted": lambda: desk.chosen(order="high"),
@@ -45,7 +44,6 @@ def main(verdicts: int) -> int:
                 "words in a text": lambda: desk.chosen(text="MISLEAD STUDENT MÄRZ"),
                 "words nowhere": lambda: desk.chosen(text="nowhere at all"),
                 "case": lambda: desk.get(f"/case/0/{count // 2}"),
-                "agreed score (not a page)": lambda: desk.post(f"/case/0/{count // 2}", agreed),
                 "case after a change": lambda: desk.get(f"/case/0/{count // 2}"),
             }
             took = {name: seconds(ask) for name, ask in asked.items()}

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, mean_absolute_error
 
 from pathway_local.statistics.agreement import confusion, pair_agreement, special_agreement
+from pathway_local.statistics.coefficients import pearson
 from pathway_local.statistics.figure import Estimate, Number, Undefined
 
 SCALE = (1, 2, 3, 4, 5)
@@ -22,12 +23,12 @@ scores = st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, np.nan])
 two_raters = st.lists(st.tuples(scores, scores), min_size=1, max_size=40).map(lambda pairs: np.array(pairs).T)
 
 PUBLISHED = {
-    "naturalness": (0.443666, 0.513986, 0.373973),
-    "coherence": (0.595143, 0.612942, 0.465915),
-    "engagingness": (0.55651, 0.604739, 0.455941),
-    "groundedness": (0.536209, 0.574954, 0.451533),
-    "understandability": (0.380038, 0.467807, 0.360741),
-    "overall": (0.632796, 0.662583, 0.487272),
+    "naturalness": (0.443666, 0.513986),
+    "coherence": (0.595143, 0.612942),
+    "engagingness": (0.55651, 0.604739),
+    "groundedness": (0.536209, 0.574954),
+    "understandability": (0.380038, 0.467807),
+    "overall": (0.632796, 0.662583),
 }
 
 
@@ -43,7 +44,7 @@ def test_correlations_reproduce_those_published_for_topical_chat(dimension: str)
     people = np.array([reply["scores"][dimension] for reply in replies])
     judge = np.array([reply["predict_scores"][dimension] for reply in replies])
     given = figures(people, judge)
-    found = [given[name] for name in ("pearson", "spearman", "kendall")]
+    found = [given[name] for name in ("pearson", "spearman")]
     rounded = tuple(value if isinstance(value, Undefined) else round(value, 6) for value in found)
     assert rounded == PUBLISHED[dimension]
 
@@ -82,22 +83,11 @@ def test_figures_match_scikit_learn_and_scipy_on_the_cases_that_both_scored(rate
             assert isinstance(found[name], Undefined)
         else:
             assert found[name] == pytest.approx(cohen_kappa_score(a, b, labels=SCALE, weights=weights), abs=1e-9)
-    for name, function in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)):
+    for name, function in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         if np.ptp(a) == 0 or np.ptp(b) == 0:
             assert isinstance(found[name], Undefined)
         else:
             assert found[name] == pytest.approx(function(a, b).statistic, abs=1e-9)
-
-
-@settings(deadline=None, max_examples=25)
-@given(two_raters, st.booleans())
-def test_no_figure_of_any_pair_is_nan(raters: Scores, clustered: bool) -> None:
-    codes = np.arange(raters.shape[1]) // 2 if clustered else None
-    pair = pair_agreement(*raters, SCALE, clusters=codes)
-    for estimate in pair.figures.values():
-        assert isinstance(estimate.value, Undefined) or np.isfinite(estimate.value)
-        interval = estimate.interval
-        assert isinstance(interval, Undefined) or (np.isfinite(interval.low) and interval.low <= interval.high)
 
 
 def test_reasons_name_what_is_wrong() -> None:
@@ -109,7 +99,7 @@ def test_reasons_name_what_is_wrong() -> None:
     assert said("kappa", fours, fours) == "not defined, because every score is 4"
     assert said("pearson", fours, mixed) == "not defined, because the first rater gave 4 every time"
     assert said("spearman", mixed, fours) == "not defined, because the second rater gave 4 every time"
-    assert said("kendall", fours[:1], mixed[:1]) == "not defined, because there is only one case"
+    assert said("spearman", fours[:1], mixed[:1]) == "not defined, because there is only one case"
     assert said("exact", fours, np.full(6, np.nan)) == "not defined, because there is no case to compare"
     assert figures(fours, mixed)["kappa"] == pytest.approx(0.0)
 
@@ -141,12 +131,6 @@ def test_a_nominal_score_gets_nominal_figures_only() -> None:
     assert tuple(pair.figures) == ("exact", "kappa")
 
 
-def test_the_mean_difference_is_positive_where_the_second_rater_is_stricter_and_only_shared_cases_count() -> None:
-    pair = pair_agreement(np.array([5.0, 4, 3, np.nan]), np.array([4.0, 4, np.nan, np.nan]), SCALE)
-    assert pair.figures["mean_difference"].value == pytest.approx(0.5)
-    assert pair.cases == 2
-
-
 def test_agreement_on_special_levels_counts_special_against_not() -> None:
     first = np.array([3.0, 3, 1, 5, 3, 2, np.nan])
     second = np.array([3.0, 1, 3, 4, 3, 2, 3])
@@ -168,3 +152,11 @@ def test_agreement_on_special_levels_without_any_says_so() -> None:
 def test_levels_that_do_not_ascend_are_refused() -> None:
     with pytest.raises(ValueError, match="ascend"):
         pair_agreement(np.array([1.0]), np.array([2.0]), (2, 1))
+
+
+def test_large_offsets_lose_no_digits() -> None:
+    rng = np.random.default_rng(5)
+    first = rng.normal(size=50)
+    second = first + rng.normal(size=50)
+    shifted = pearson(np.column_stack([first + 1e9, second]), np.ones((1, 50)))[0]
+    assert shifted == pytest.approx(stats.pearsonr(first, second).statistic, abs=1e-6)

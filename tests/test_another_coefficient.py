@@ -28,9 +28,7 @@ def _higher(ratings: np.ndarray, weights: np.ndarray, _levels: object) -> np.nda
 def test_a_stand_in_is_shown_everywhere(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str, table: str, needs_levels: bool
 ) -> None:
-    made = Coefficient(
-        "higher", "share above", "ordinal", "lower", READING, _higher, needs_levels, cases, lambda _: (0, 1)
-    )  # type: ignore[arg-type]
+    made = Coefficient("higher", "share above", "ordinal", READING, _higher, needs_levels, cases, lambda _: (0, 1))  # type: ignore[arg-type]
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
     two = ("agreement", "answers.run", "--rater", "demo", "--rater", "gpt")
     shown = run(*two, "--full")

@@ -23,8 +23,6 @@ CASES = "id|question|answer\nk1|q|a\n\nk1|again|a\nk2|r|b\n"
 class PipedSheet(Sheet):
     """Fields between pipes, without quotes."""
 
-    unit = "line"
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = path.read_text().splitlines()
@@ -33,7 +31,7 @@ class PipedSheet(Sheet):
     def rows(self) -> Iterator[Row]:
         for line, text in enumerate(self.lines[1:], 2):
             cells = dict(zip(self.columns, text.split("|"), strict=True)) if text else {}
-            yield Row(line, line, cells, blank=not text)
+            yield Row(line, f"line {line}", cells, blank=not text)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         file.write("|".join([*self.columns, *columns]).encode() + b"\n")

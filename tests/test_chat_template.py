@@ -178,7 +178,7 @@ def test_a_template_may_print_the_time_to_the_microsecond() -> None:
 def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text("{{ 'a' * 10**10 }}")
-    checks = {each.name: each for each in check_judge(spec_of(folder), folder, Machine((), 10**10)).checks}
+    checks = {each.name: each for each in check_judge(spec_of(folder), folder, Machine((), 10**10))[0]}
     found = checks["system turn"]
     assert (found.status, found.found) == ("problem", "the chat template needs over 512 MB of memory")
     assert found.fix.startswith("Fetch or copy the judge's folder again")

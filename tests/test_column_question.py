@@ -58,7 +58,7 @@ def test_each_column_takes_one_line_of_80_columns(
     path.write_text("\n".join([",".join([f"{letter} " * 50 for letter in "abc"])] * 3))
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
     with pytest.raises(ColumnsError) as caught:
-        CasesFile(path, NEEDED, header_row=1)
+        CasesFile(open_sheet(path, header_row=1), NEEDED)
     ask_columns(open_sheet(path, header_row=1), caught.value)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
     assert [line[:7] for line in lines] == ["  1  a ", "  2  b ", "  3  c ", "  1  b ", "  2  c "]

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from pathway_local.errors import ColumnsError, UnknownName
-from pathway_local.sheets.columns import NAMES_FILE, folded, match_columns
+from pathway_local.sheets.columns import NAMES_FILE, folded, match_all
 
 Needed = Mapping[str, Sequence[str]]
 
@@ -15,7 +15,7 @@ GOLD = {"gold-answer": ("question", "gold_answer", "model_answer")}
 
 
 def columns(needed: Needed, found: Sequence[str], mapping: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    return match_columns(needed, found, mapping or {}, "cases.csv")
+    return match_all(found, needed, mapping or {}, "cases.csv")
 
 
 def test_own_names_need_no_alias() -> None:

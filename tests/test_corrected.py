@@ -285,6 +285,8 @@ QUESTIONS = 200
 ASKED = np.tile(np.arange(QUESTIONS), 2)
 FIRST = np.arange(2 * QUESTIONS) < QUESTIONS
 EVEN, ONCE = np.full(2 * QUESTIONS, 1 / QUESTIONS), np.ones(2 * QUESTIONS)
+FLAT = np.full(2 * QUESTIONS, 4.0)
+"""The scores of a judge that says nothing."""
 
 
 def difference(judge: FloatArray, people: FloatArray, clusters: NDArray[np.int64] = ASKED) -> CorrectedDifference:
@@ -306,7 +308,7 @@ def labelled(people: FloatArray, seed: int, count: int) -> FloatArray:
 def test_with_every_answer_labelled_a_difference_is_the_paired_t_test() -> None:
     people, judge = scores(1)
     each = people[FIRST] - people[~FIRST]
-    alone = difference(judge, people).labels_only
+    alone = difference(FLAT, people).corrected
     assert alone.value == pytest.approx(each.mean())
     assert alone.error == pytest.approx(stats.sem(each))
     corrected = difference(judge, people).corrected
@@ -319,7 +321,7 @@ def test_a_judge_that_says_nothing_leaves_the_difference_of_two_means() -> None:
     given = np.full(2 * QUESTIONS, np.nan)
     for place in (places[:40], QUESTIONS + places[40:]):  # no question has both answers labelled
         given[place] = people[place]
-    result = difference(np.full(2 * QUESTIONS, 4.0), given)
+    result = difference(FLAT, given)
     first, second = given[FIRST & np.isfinite(given)], given[~FIRST & np.isfinite(given)]
     assert result.labels == (40, 40)
     assert result.corrected.value == pytest.approx(first.mean() - second.mean())
@@ -332,13 +334,13 @@ def test_what_the_judge_likes_does_not_move_it_and_what_it_knows_makes_it_surer(
     given = labelled(people, 3, 120)
     fair, biased = difference(judge, given), difference(judge + np.where(FIRST, 1.0, 0.0), given)
     assert fair.corrected.value == pytest.approx(biased.corrected.value)
-    assert fair.corrected.error < 0.6 * fair.labels_only.error
+    assert fair.corrected.error < 0.6 * difference(FLAT, given).corrected.error
 
 
 def test_uneven_students_get_the_error_of_a_difference_of_means() -> None:
-    people, judge = scores(5)
+    people, _ = scores(5)
     students = np.random.default_rng(5).permutation(np.repeat(np.arange(20), [210] + [10] * 19))
-    alone, plain = difference(judge, people, students).labels_only, difference_effect(people, FIRST, students)
+    alone, plain = difference(FLAT, people, students).corrected, difference_effect(people, FIRST, students)
     assert alone.error == pytest.approx(plain.error)
     assert alone.freedom == pytest.approx(plain.freedom) and plain.freedom < 6  # of 20 students
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -124,16 +125,6 @@ def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
     assert run._db.rows("PRAGMA synchronous") == [(2,)]  # FULL: a power cut takes nothing that was committed
 
 
-def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None:
-    run, rater = new_run(path)
-    with pytest.raises(KeyboardInterrupt), run:
-        run.put(rater, case("a"), VERDICT)
-        raise KeyboardInterrupt
-    run.close()
-    with RunFile.read(path) as reader:
-        assert len(list(reader.records())) == 1
-
-
 def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     for opened in (RunFile.open, RunFile.read):
         with pytest.raises(RunFileError, match="it does not exist"):
@@ -189,14 +180,6 @@ def test_a_truncated_run_is_recognised(path: Path, checked: int, monkeypatch: py
         path.write_bytes(whole[:length])
         with pytest.raises(RunDamaged):
             read_all(path)
-
-
-def test_damage_in_a_small_run_is_found_when_it_is_opened(path: Path) -> None:
-    whole = full_run(path)
-    path.write_bytes(whole[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
-    for opened in (RunFile.open, RunFile.read):
-        with pytest.raises(RunDamaged):
-            opened(path)
 
 
 @pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
@@ -330,6 +313,23 @@ def test_cases_alone_have_an_index_beside_their_table(run: RunFile) -> None:
     own = "(SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID')"
     query = f"SELECT tbl_name FROM sqlite_master WHERE type = 'index' AND tbl_name NOT IN {own}"
     assert run.database.rows(query) == [("cases",)]
+
+
+def test_a_journal_that_names_another_file_is_refused_and_that_file_stays(path: Path) -> None:
+    full_run(path)
+    precious = path.with_name("precious.txt")
+    precious.write_text("mine")
+    name = str(precious).encode()
+    size, pages = path.stat().st_size, path.stat().st_size // PAGE_BYTES
+    head = database.SUPER_JOURNAL + struct.pack(">IIIII", 0, 7, pages, 512, PAGE_BYTES)
+    trailer = struct.pack(">I", 1) + name + struct.pack(">II", len(name), sum(name)) + database.SUPER_JOURNAL
+    journal = Path(f"{path}-journal")
+    journal.write_bytes(head.ljust(512, b"\0") + trailer)
+    journal.chmod(0o600)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="it names another file"):
+            opened(path)
+    assert precious.read_text() == "mine" and path.stat().st_size == size
 
 
 @pytest.mark.parametrize("ending", database.BESIDE)

@@ -188,7 +188,8 @@ def test_a_sheet_of_one_column_is_flagged_and_the_header_s_row_is_told(desk: Des
     (desk.work / "b.csv").write_text("Inquérito 2026\nOnde?|Aqui.\nQuando?|Já.\n")
     for name in "ab":
         (desk.work / f"{name}.csv").chmod(0o600)
-    assert "2 columns named in row 3: Pergunta, Resposta; about" in _told(desk, "a.csv")["cases"]["found"]
+    told = _told(desk, "a.csv", code=5)
+    assert "row 1 fills 1 of about 2 columns" in told["cases"]["found"] and "--header-row 3" in told["cases"]["fix"]
     told = _told(desk, "b.csv", code=5)
     assert _problems(told) == ["cases"]
     assert told["cases"]["found"].startswith("only one column named in row 1: Inquérito 2026;")

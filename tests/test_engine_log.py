@@ -65,8 +65,8 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     ):
         assert process.stdout
         output = Output(process.stdout, full)
-        assert process.wait(30) == 0
-        output.finish()
+        while not output.ended:
+            output.take()
     assert output.log_ended == "No space left on device"
     assert output.memory_ran_out
     assert output.text.splitlines()[-1] == "out of memory"

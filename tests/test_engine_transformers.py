@@ -78,22 +78,6 @@ def test_its_log_probabilities_are_vllms(vllm_host: Engines, engine: Transformer
         assert sum(map(math.exp, own.values())) == pytest.approx(1, abs=1e-5)
 
 
-def test_log_probabilities_of_a_judge_in_16_bits_are_computed_in_32(tiny_judge: Path, make: Maker) -> None:
-    import torch
-
-    engine = TransformersEngine(EngineConfig(str(tiny_judge), "bfloat16", 2048))
-    item = replace(make.probing(1), grammar=None)
-    [found] = _run(engine, [item])[item.id].logprobs
-    with torch.inference_mode():
-        network = engine._model.model
-        last = network.model(torch.tensor([item.ids])).last_hidden_state[0, -1]
-        logits = last.float() @ network.lm_head.weight.float().T
-    exact = logits.log_softmax(-1)
-    assert found == pytest.approx({token: float(exact[token]) for token in item.logprob_ids}, abs=1e-5)
-    rounded = logits.bfloat16().float().log_softmax(-1)
-    assert max(abs(float(rounded[token]) - value) for token, value in found.items()) > 1e-4, "rounding would show"
-
-
 def test_samples_keep_their_format(engine: TransformersEngine, make: Maker) -> None:
     hot = [make.judging(kind, case, Sampling(1.0, seed=case)) for case in range(4) for kind in FORMATS]
     found = _run(engine, hot)

@@ -26,7 +26,7 @@ PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
 def judge(plan: Plan, watcher: object, command: Sequence[str]) -> list[Tally]:
     """Give every case of the file a 3."""
     (rubric,) = planned_rubrics(plan, None).values()
-    cases = cases_of(plan.cases, [rubric], None, plan.id, plan.map)
+    cases = cases_of(plan.cases, [rubric], None, plan.id, plan.map, header_row=plan.header_row)
     with RunFile.create(plan.run) as run:
         store_rubric(run, rubric)
         rater = run.add_rater(Rater("demo", "judge", rubric.name, {"judge": "demo"}))

@@ -83,12 +83,31 @@ def _with(judge: Path, **changed: object) -> Path:
 
 
 REGEX = {"type": "Split", "pattern": {"Regex": "(a+a+)+[^a!]"}, "behavior": "Isolated", "invert": False}
+LONG = "<" + "x" * 1_000_000 + ">"
+TOKEN = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 MISFIT = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 9}
+GROWS = "changes texts by Replace, which we do not allow"
 HOSTILE: dict[str, tuple[dict[str, object], str]] = {
     "never matches": ({"pre_tokenizer": REGEX}, "retry-limit-in-match over"),
     "far ids": ({"model": {"type": "BPE", "vocab": {"a": 2**32 - 1}, "merges": []}}, "has an id of 4,294,967,295"),
     "panics": ({"truncation": MISFIT}, "must be strictly less"),
     "no such model": ({"model": {"type": "Genie"}}, "can't be used"),
+    "another normalizer": (
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+        "by 'Precompiled', which",
+    ),
+    "longer": ({"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}}, GROWS),
+    "between": ({"normalizer": {"type": "Replace", "pattern": {"Regex": ""}, "content": "a"}}, GROWS),
+    "nested": (
+        {
+            "normalizer": {
+                "type": "Sequence",
+                "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 90,
+            }
+        },
+        GROWS,
+    ),
+    "long": ({"added_tokens": [{"id": 4000, "content": LONG, **TOKEN}]}, "names a token of over 1,000 characters"),
 }
 
 
@@ -100,9 +119,7 @@ def test_a_hostile_tokenizer_is_an_error_of_the_judge(kind: str, judge: Path) ->
     with pytest.raises(EngineError, match=said) as error:
         JudgeTokenizer(_with(judge, **changed))
     assert len(str(error.value).splitlines()) == 1
-    [check] = [
-        each for each in check_judge(spec_of(judge), judge, Machine((), 10**10)).checks if each.status == "problem"
-    ]
+    [check] = [each for each in check_judge(spec_of(judge), judge, Machine((), 10**10))[0] if each.status == "problem"]
     assert (check.name, said in check.found) == ("tokenizer", True)
 
 
@@ -119,6 +136,15 @@ def test_a_tokenizer_has_little_time_and_memory(
         JudgeTokenizer(_with(judge, model={"type": "BPE", "vocab": vocabulary, "merges": []}))
 
 
+@pytest.mark.parametrize("key", ["unk_token", "added_tokens_decoder", "extra_special_tokens"])
+def test_a_token_of_a_million_characters_in_its_settings_is_refused(judge: Path, key: str) -> None:
+    path = judge / "tokenizer_config.json"
+    named = {"unk_token": LONG, "added_tokens_decoder": {"4000": {"content": LONG}}, "extra_special_tokens": [LONG]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: named[key]}))
+    with pytest.raises(EngineError, match="names a token of over 1,000 characters"):
+        JudgeTokenizer(judge)
+
+
 def test_a_tokenizer_that_cuts_or_fills_up_texts_does_neither_here(judge: Path) -> None:
     long, before = "Judge this answer. " * 20, JudgeTokenizer(judge)
     cut = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
@@ -132,7 +158,7 @@ def test_a_tokenizer_that_cuts_or_fills_up_texts_does_neither_here(judge: Path) 
     fill["pad_to_multiple_of"] = None
     now = JudgeTokenizer(_with(judge, truncation=cut, padding=fill))
     assert now.encode(long) == before.encode(long) and now.encode_cases([long]) == before.encode_cases([long])
-    assert check_judge(spec_of(judge, thinking="never"), judge, Machine((), 10**10)).ready
+    assert "problem" not in {each.status for each in check_judge(spec_of(judge), judge, Machine((), 10**10))[0]}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"normalizer": 3}', '{"normalizer": {"normalizers": [3]}}'])

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from pathway_local.statistics.figure import Interval, Undefined, percent
+from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import (
     LEVEL,
     interval_on,
@@ -59,23 +59,3 @@ def test_standing_reads_the_interval_against_the_margin(low: float, high: float,
 
 def test_no_interval_no_standing() -> None:
     assert standing(Undefined("there is only one case"), 0.05) == "can't tell"
-
-
-@pytest.mark.parametrize(
-    ("levels", "shown"),
-    [
-        ((0.95,), "95%"),
-        ((0.987,), "98.7%"),
-        ((1 - 0.05 / 3,), "98.3%"),
-        ((0.9999,), "99.99%"),
-        ((0.999246,), "99.92%"),
-        ((0.9999999999,), "99.999999%"),
-        ((0.95, 0.95 + 1e-12), "95%"),
-        ((0.999246, 0.95), "95–99.92%"),
-        ((0.98712, 0.98741), "98.71–98.74%"),
-    ],
-)
-def test_a_level_has_as_few_digits_as_tell_it_from_100_percent_and_from_another(
-    levels: tuple[float, ...], shown: str
-) -> None:
-    assert percent(*levels) == shown

@@ -7,7 +7,7 @@ from families import FAMILIES, Family
 from stored_judge import BY_NAME, spec_of, store_judge
 
 from pathway_local.check import Check
-from pathway_local.checks.judge_check import JudgeReport, check_judge
+from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
@@ -51,12 +51,12 @@ def _check(spec: JudgeSpec, folder: Path, *rubrics: str) -> dict[str, Check]:
     """All checks, with those of these rubrics: they take most of the time, and most tests look at others."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("pathway_local.checks.judge_check.builtin_names", lambda: rubrics or ("criteria",))
-        return _by_name(check_judge(spec, folder, HERE))
+        return _by_name(check_judge(spec, folder, HERE)[0])
 
 
-def _by_name(report: JudgeReport) -> dict[str, Check]:
-    assert len({check.name for check in report.checks}) == len(report.checks)
-    return {check.name: check for check in report.checks}
+def _by_name(checks: list[Check]) -> dict[str, Check]:
+    assert len({check.name for check in checks}) == len(checks)
+    return {check.name: check for check in checks}
 
 
 def _problems(checks: dict[str, Check]) -> list[str]:
@@ -72,13 +72,13 @@ def _retemplate(folder: Path, text: str) -> Path:
 def test_a_sound_judge_of_each_family_is_ready(folders: dict[str, Path], family: Family) -> None:
     folder = folders[family.name]
     spec = complete(spec_of(folder, thinking=family.thinking, **ENTRIES.get(family.name, {})), folder)
-    report = check_judge(spec, folder, HERE)
-    found = _by_name(report)
-    assert report.ready, _problems(found)
+    checks, prompt = check_judge(spec, folder, HERE)
+    found = _by_name(checks)
+    assert not _problems(found)
     assert {f"rubric {name}" for name in builtin_names()} <= found.keys()
     assert found["config"].found.startswith("context ")
-    assert "(the case's" in report.prompt
-    assert any(special in report.prompt for special in family.specials)
+    assert "(the case's" in prompt
+    assert any(special in prompt for special in family.specials)
 
 
 def test_a_template_that_refuses_or_drops_the_system_turn_has_to_fold(folders: dict[str, Path], qwen: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) 
     found = _check(spec, folder)
     assert not _problems(found)
     assert found["end of turn"].found == "<|return|>"
-    assert "<|start|>assistant<|channel|>final<|message|>{" in check_judge(spec, folder, HERE).prompt
+    assert "<|start|>assistant<|channel|>final<|message|>{" in check_judge(spec, folder, HERE)[1]
 
 
 def test_what_ends_a_reply_is_read_from_the_template(folders: dict[str, Path], qwen: Path) -> None:

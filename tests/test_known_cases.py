@@ -12,6 +12,7 @@ from pathway_local.ratings.known_cases import KnownCases, Unmatched
 from pathway_local.ratings.samples import find_handouts, hand_out, store_handouts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.sheets.cases_file import CasesFile
 
 
 @pytest.fixture
@@ -44,3 +45,14 @@ def test_handouts_come_back_whole(run: RunFile) -> None:
     found = find_handouts(run, [made[2].custom_id, "f" * 24, "s-1"])
     assert found == {made[2].custom_id: replace(made[2], job=1)}
     assert "s-3" not in made[2].custom_id
+
+
+def test_an_id_that_lost_its_zeros_is_told(tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run", rows=cases(ids=["0042", "43"])) as run:
+        known = KnownCases(run, TINY)
+        assert "leading zeros" in str(known.by_id("42", ""))
+        assert known.by_id("7", "") == Unmatched("its id matches no case of the run")
+        assert isinstance(known.by_id("0042", ""), CaseRef)
+        (tmp_path / "a.csv").write_text("id,question,answer\n0051,When?,Now.\n")
+        known.add(CasesFile(tmp_path / "a.csv", {TINY.name: tuple(TINY.inputs)}), run.key)
+        assert "leading zeros" in str(known.by_id("51", ""))

@@ -1,7 +1,7 @@
 """Rows that are no cases: totals, footers and the header again are left out and named; errors of a spreadsheet fail."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import openpyxl
@@ -24,7 +24,9 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / str(request.param)
 
 
-def sheet(path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> CasesFile:
+def sheet(
+    path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD, needed: Mapping[str, Sequence[str]] = NEEDED
+) -> CasesFile:
     if path.suffix == ".csv":
         with path.open("w", newline="") as file:
             csv.writer(file).writerows([head, *rows])
@@ -33,7 +35,7 @@ def sheet(path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> Cases
         for row in (head, *rows):
             book.worksheets[0].append([cell or None for cell in row])
         book.save(path)
-    return CasesFile(path, NEEDED)
+    return CasesFile(path, needed)
 
 
 def test_totals_and_footers_are_named_and_no_cases(path: Path) -> None:
@@ -53,6 +55,20 @@ def test_an_empty_answer_is_a_case_that_fails_and_never_vanishes(path: Path) -> 
     [case] = sheet(path, ("When?", ""), head=("question", "answer"))
     assert isinstance(case, Case) and case.inputs["answer"] == ""
     assert [each.row for each in CasesFile(path, {"r": ("answer",)})] == [2]
+
+
+@pytest.mark.parametrize("name", ["Summe", "TOTAL:", "Gesamt", "Soma"])
+def test_a_total_is_no_case_for_a_rubric_of_one_input_either(path: Path, name: str) -> None:
+    head = ("id", "chatbot", "answer", "cost")
+    cases = sheet(path, ("1", "v1", "Now.", "1"), ("", name, "", "3,50 €"), head=head, needed={"r": ("answer",)})
+    assert len(list(cases)) == 1 and cases.remarks == ("row 3 is left out, as a total",)
+
+
+@pytest.mark.parametrize(
+    "row", [("7", "", "", "2"), ("", "v2", "", "2"), ("", "Total", "", "in all"), ("", "Sum", ".", "2")]
+)
+def test_a_chatbot_that_said_nothing_never_passes_for_a_total(path: Path, row: Sequence[str]) -> None:
+    assert len(list(sheet(path, row, head=("id", "chatbot", "answer", "cost"), needed={"r": ("answer",)}))) == 1
 
 
 def test_a_footer_without_separators_is_no_case_in_a_text_file(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -271,3 +272,16 @@ def _titles(session: int) -> str:
             if session in (parent, int(path.name)):
                 lines.append((path / "cmdline").read_text("utf-8", "replace"))
     return "\n".join(lines)
+
+
+WARNS = """
+import warnings
+from pathway_local.cli import command_line
+command_line.app = lambda **_: warnings.warn("overflow encountered in exp", RuntimeWarning)
+command_line.run()
+"""
+
+
+def test_no_warning_shows_a_path_and_a_line_of_the_source() -> None:
+    done = subprocess.run([sys.executable, "-c", WARNS], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

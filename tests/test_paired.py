@@ -87,7 +87,7 @@ def test_only_labels_say_which_chatbot_people_would_score_higher(
     found = paired_comparison(first, np.full(len(first), 3.0))
     side, effect = Side("v1", len(first), len(first)), found.effect
     plan = ComparisonPlan("chatbot", ("v1", "v2"), Pairing("question"), margin=margin)
-    labels = CorrectedDifference((6, 6), effect, effect)
+    labels = CorrectedDifference((6, 6), effect)
     corrected = CorrectedComparison(7, len(first), labels, found.difference, len(first))
     each = Comparison("r", "score", "demo", side, replace(side, name="v2"), 0, 0, found, corrected)
     plain, quoted = map(SAY.note, sentences_on(each, plan))

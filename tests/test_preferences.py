@@ -27,7 +27,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def test_the_win_rate_counts_ties_and_flips_as_half(run: Run, tmp_path: Path) -> None:
     compared_run(tmp_path / "p.run").close()
     found = run("summary", "p.run")
-    assert "12 5 4 3 0.58 0.31–0.81 3 12 0.48" in found.words
+    assert "12 5 4 3 0.58 0.31–0.81 3 12" in found.words
     assert "A is response_a, B is response_b." in found.out
     assert (
         "3 of 12 choices flipped with the order (25%, 95% interval 9% to 53%) and count as ties; "

@@ -64,7 +64,7 @@ def test_the_pages_for_the_person_who_signs_say_the_same_in_each_language() -> N
     assert set(pages) == {"de", "en", "es", "fr", "pt"}
     shapes = {name: re.findall(r"^(#+|-|\d\.) ", page, re.MULTILINE) for name, page in pages.items()}
     assert all(shape == shapes["en"] for shape in shapes.values())
-    named = {name: sorted(set(re.findall(r"`([^`]+)`", page))) for name, page in pages.items()}
+    named = {name: sorted(re.findall(r"`([^`]+)`", page)) for name, page in pages.items()}
     commands = {
         name: sorted(re.sub(r"--onto \w+", "--onto SHEET", each) for each in found) for name, found in named.items()
     }

@@ -23,7 +23,7 @@ from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.rubrics.spelling import block_of, outputs_in
+from pathway_local.rubrics.spelling import block_of
 from pathway_local.rubrics.verdict_list import VerdictListField
 
 FOLDER = Path(__file__).parent / "prompt_corpus"
@@ -40,17 +40,14 @@ json: a boolean verdict
 json: two scales in one object
 languages: reasons first beside a field for them
 languages: a final line behind a labelled reason
-last: a range in a string value with a word beside it
 last: a total that sums
 last: a confidence as a percentage
 last: YAML instead of JSON
 more: an integer range in a string value
 numbers: stars
-numbers: half points in JSON
 numbers: feedback and result
 pairs: both scored and compared
 refused: a list that breaks off
-specials: one to five or N/A
 tags_and_lines: tags shown
 tags_and_lines: the score first, then the reason
 tags_and_lines: a heading with the score
@@ -98,8 +95,7 @@ def outcome(name: str) -> tuple[str, str, Rubric | None]:
     found = propose(prompt.body, list(prompt.inputs))
     if found.open:
         return "asked in part" if found.told else "asked", found.declared, None
-    outputs = outputs_in(found.declared, found.lines)
-    text = rubric_text(prompt, outputs, block_of(found.declared, found.lines), "mine.txt", {})
+    text = rubric_text(prompt, block_of(found.declared, found.lines), "mine.txt", {})
     rubric = parse_rubric(text, "mine.prompty")
     check_grammars(rubric.format, example_inputs(rubric), None)
     return "right" if is_right(rubric, entry) else "wrong", shown(rubric), rubric
@@ -148,7 +144,7 @@ def test_what_is_filled_in_is_right_where_something_else_is_asked() -> None:
         for field in declared.split("; ") if became == "asked in part" and isinstance(wanted, Mapping) else ():
             called, _, spelling = field.partition(": ")
             if "?" not in spelling and called in wanted:
-                read = OutputFormat.load(outputs_in(f"{field}; more: 1-2")).outputs.fields[called]
+                read = OutputFormat.load(f"{field}; more: 1-2").outputs.fields[called]
                 assert read_as(read) == spelled(str(wanted[called])), name
 
 

@@ -11,8 +11,11 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric_file import parse_rubric
+from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.shipped import shipped
 
-JUDGES = [judge for judge in load_registry() if judge.name != "demo"]
+ENTRIES = load_yaml(shipped("models.yaml").read_text(), "models.yaml", ValueError)
+JUDGES = [judge for judge in load_registry() if judge.name != "demo" and "like" not in ENTRIES[judge.name]]  # type: ignore
 BARE = parse_rubric(
     "---\nname: bare\ninputs: {case: {type: string}}\noutputs:\n  layout: 'Score: {score}'\n"
     "  fields: {score: {type: score, min: 1, max: 5}}\n---\nsystem:\nSYSTEM\nuser:\n{{case}}\n",

@@ -154,7 +154,7 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
     recursive: list[Any] = []
     recursive.append(recursive)
     values = {
-        "5": [5, 5.0, np.int64(5), np.float32(5), Decimal(5), b"5"],
+        "5": [5, 5.0, np.int64(5), np.float32(5), Decimal(5)],
         "": [None, float("nan"), ""],
         "true": [True, np.bool_(True)],
         "2026-01-02": [datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2)],
@@ -164,7 +164,7 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
         for value in alike:
             [row] = InMemorySheet([{"a": value}]).rows()
             assert row.cells == {"a": text}, value
-    for bad in (Odd(), [Odd()], {1, 2}, recursive, b"\xff", [float("nan")], 10**5000):
+    for bad in (Odd(), [Odd()], {1, 2}, recursive, b"5", [float("nan")], 10**5000):
         [row] = InMemorySheet([{"a": bad, "b": ""}]).rows()
         assert "that is no text" in row.bad_cells["a"]
 
@@ -184,7 +184,7 @@ def test_a_data_frame_s_named_index_is_the_id() -> None:
 @pytest.mark.parametrize("kind", ["Interval", "Period", "set", "bytes"])
 def test_a_column_that_can_not_be_kept_is_refused_by_name(kind: str) -> None:
     pandas = pytest.importorskip("pandas")
-    value = {"Interval": pandas.Interval(0, 1), "Period": pandas.Period("2026-01"), "set": {1}, "bytes": b"\xff"}[kind]
+    value = {"Interval": pandas.Interval(0, 1), "Period": pandas.Period("2026-01"), "set": {1}, "bytes": b"5"}[kind]
     sheet = InMemorySheet([{"question": "q", "answer": "a", "at": value}])
     cases = CasesFile(sheet, {"r": ("question", "answer")})
     with pytest.raises(UsageError, match=f"at holds a value of type {kind} that is no text"):
@@ -410,7 +410,7 @@ def test_one_map_may_be_a_text_and_no_thinking_is_the_default(engine: pl.Engine)
 
 def test_a_column_alone_is_no_table() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(pl.UsageError, match="the cases are a Series, which is no table"):
+    with pytest.raises(pl.UsageError, match="the cases are a Series that can't be read"):
         pl.judge(pandas.Series(["a"], name="question"), "pathway-answer")
 
 

@@ -11,10 +11,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from preloaded import Forked
-from rated_run import scores_of
 from typed import COMMAND, Desk
-
-from pathway_local.runs.run_file import RunFile
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "hand_written_samples" / "contextual-relevance.csv"
@@ -42,11 +39,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
     return desk
 
 
-def test_the_trail_names_the_files(desk: Desk) -> None:
-    told = desk.typed("runs", "audit", "may.run").stdout
-    assert "rate-Ann.xlsx" in told
-
-
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
     with (desk.work / "bad.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "score"], ["cr-01", 9], ["nobody", 3], ["cr-01", 2], ["cr-02", ""]])
@@ -56,19 +48,6 @@ def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
     assert "nobody" not in refused.stderr
     desk.typed("import", "may.run", "bad.csv", "--kind", "robot", "--rater", "Cy", code=2)
     assert "Cy" not in desk.typed("summary", "may.run").stdout
-
-
-def test_an_import_that_leaves_rows_out_does_not_succeed(desk: Desk) -> None:
-    rows = [["id", "score"], ["cr-01", "2.037875733864018095"], ["cr-02", "2.5e0"], ["cr-03", 9], ["cr-04", "two"]]
-    with (desk.work / "service.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    command = ("import", "may.run", "service.csv", "--kind", "hosted", "--rater", "gpt")
-    said = desk.typed(*command, code=1).stderr
-    assert "rows left out: 2. They may not be a random part" in said
-    assert "left out: line 4:" in said and "left out: line 5:" in said
-    with RunFile.read(desk.work / "may.run") as run:
-        assert scores_of(run, "gpt") == {"cr-01": 2.037875733864018, "cr-02": 2.5}
-    desk.typed("runs", "remove-rater", "may.run", "gpt", "--yes")
 
 
 def test_nothing_leaves_without_a_yes(desk: Desk) -> None:

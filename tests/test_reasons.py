@@ -14,15 +14,19 @@ from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 
 ROOMS = [Path(pathway_local.__file__).parent / room for room in ("statistics", "results")]
-MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Figure", "why_constant")
+IN_ENGLISH = {"bradley_terry", "handover", "needed", "planning", "ranking", "self_test"}
+"""Modules whose figures no report shows."""
+OF_SPECIAL = {"no case is special to either", "every case is special to both"}
+"""Reasons in a table that no report shows."""
+MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Figure", "why_constant", "_share")
 
 
 def reasons() -> Iterator[str]:
     """The constant reasons of the code: in calls that make one, and in names that are handed to such a call."""
-    for path in (each for room in ROOMS for each in room.glob("*.py")):
+    for path in (each for room in ROOMS for each in room.glob("*.py") if each.stem not in IN_ENGLISH):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in MAKERS:
                 given = [*node.args, *(each.value for each in node.keywords if each.arg in ("missing", "reason"))]
                 parts = [part for each in given for part in ast.walk(each)]
                 yield from (
@@ -31,7 +35,7 @@ def reasons() -> Iterator[str]:
 
 
 def sentences() -> set[str]:
-    return {each for each in reasons() if " " in each and not each.startswith(" ")} | {SAME}
+    return {each for each in reasons() if " " in each and not each.startswith(" ")} - OF_SPECIAL | {SAME}
 
 
 SPOKEN = sorted(set(languages()) - {ENGLISH})
@@ -40,7 +44,7 @@ SPOKEN = sorted(set(languages()) - {ENGLISH})
 @pytest.mark.parametrize("name", SPOKEN)
 def test_a_language_says_every_reason(name: str) -> None:
     say, found = Language(name), sentences()
-    assert len(found) > 40
+    assert len(found) > 30
     assert [each for each in found if not say.is_own("reasons", each)] == []
     for key in found:
         blanks = [blank for _, blank, _, _ in Formatter().parse(key) if blank]
@@ -68,8 +72,9 @@ def test_all_people_have_a_name_in_every_language() -> None:
     assert Language("de").text("tables", "group_errors", {"by": "x", "reference": "Ann"}).endswith("als Ann")
 
 
-@pytest.mark.parametrize("name", SPOKEN)
-def test_a_language_names_the_figures_whose_names_are_words(name: str) -> None:
-    say = Language(name)
-    for figure in ("exact", "within_one", "mean_difference", "mean_absolute_error"):
-        assert say.is_own("columns", figure), figure
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [((0.95,), "95"), ((1 - 0.05 / 3,), "98,3"), ((0.9999999999,), "99,9"), ((0.999246, 0.95), "95–99,9")],
+)
+def test_a_level_has_three_digits_and_is_never_100_percent(levels: tuple[float, ...], shown: str) -> None:
+    assert Language("de").level(*levels) == shown

@@ -37,7 +37,7 @@ def _model(folder: Path) -> Path:
 def test_our_entries_are_there_and_the_demo_comes_first() -> None:
     specs = load_registry().specs
     assert next(iter(specs)) == "demo"
-    assert len(specs) == 30
+    assert len(specs) == 35
     assert "fictional university" in specs["demo"].label
     assert specs["demo"].cpu
 
@@ -137,8 +137,8 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
         ("mine: {source: a/b, parameters: .inf}\n", "mine.parameters.total", ""),
         ("mine: {source: a/b, thinking: always}\n", "mine.thinking", ""),
         ("mine: {source: a/b, engine: {trust_remote_code: true}}\n", "mine.engine: asks for trust_remote_code", ""),
-        ("mine: {source: a/b, variants: {x: {source: a/c, prec: fp8}}}\n", "mine.variants.x", ""),
-        ("mine: {source: a/b, variants: {../../x: {source: a/c, precision: fp8}}}\n", "mine.variants", ""),
+        ("mine: {like: [demo], source: a/b}\n", "line 1, column 8: mine.like names no entry above", "built-in"),
+        ("mine: {like: demo}\n", "line 1, column 1: mine lacks its source", ""),
         ("mine: {source: a/b, end_of_turn: '</s>'}\n", "mine.end_of_turn: should be a valid list", ""),
         ("mine: /models/x\n", "line 1, column 1: mine holds no keys", "source"),
         ("mine: {1: 2}\n", "line 1, column 1: mine holds no keys", ""),
@@ -182,7 +182,7 @@ _junk = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
     max_leaves=8,
 )
-_keys = st.sampled_from(["source", "context", "thinking", "variants", "engine", "parameters", "sliding", "end_of_turn"])
+_keys = st.sampled_from(["source", "context", "thinking", "like", "engine", "parameters", "sliding", "end_of_turn"])
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -212,14 +212,14 @@ def test_unknown_names_list_the_nearest_first() -> None:
     assert error.value.hint.startswith("There are: qwen3.5-9b, qwen3-8b")
 
 
-def test_variants() -> None:
-    registry = load_registry()
-    bf16 = registry.get("qwen3.8-27b:bf16")
-    assert (bf16.name, bf16.source, bf16.precision) == ("qwen3.8-27b:bf16", "Qwen/Qwen3.8-27B", "bf16")
-    assert bf16.context == registry.specs["qwen3.8-27b"].context
-    assert bf16.revision != registry.specs["qwen3.8-27b"].revision
-    with pytest.raises(UnknownName, match=r"variant of qwen3\.8-27b"):
-        registry.get("qwen3.8-27b:fp4")
+def test_an_entry_like_another_takes_all_but_what_is_of_its_source(tmp_path: Path) -> None:
+    registry = _load(tmp_path, "mine: {like: qwen3-8b, source: /models/x}\nnext: {like: mine, source: /y, context: 9}")
+    ours, mine, then = (registry.specs[name] for name in ("qwen3-8b", "mine", "next"))
+    assert (mine.thinking, mine.sampling, mine.context) == (ours.thinking, ours.sampling, ours.context)
+    assert (mine.source, mine.revision, mine.weights_gb) == ("/models/x", None, None)
+    assert (then.thinking, then.context) == (ours.thinking, 9)
+    bf16 = registry.specs["qwen3.8-27b-bf16"]
+    assert (bf16.source, bf16.precision, bf16.licence) == ("Qwen/Qwen3.8-27B", "bf16", "Apache-2.0")
 
 
 def test_a_source_in_place_of_a_name_is_told_whose_it_is() -> None:

@@ -11,7 +11,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from pathway_local.statistics.agreement import pair_agreement, reliability
-from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Undefined
 
 ROOT = Path(__file__).parents[1]
@@ -138,17 +138,18 @@ def test_icc_follows_from_the_mean_squares_of_statsmodels(seed: int) -> None:
     assert found["icc_2_1"] == pytest.approx((msr - mse) / (msr + 2 * mse + 3 * (msc - mse) / 9), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", [each.name for each in coefficients(of_pairs=False, nominal=False)])
+@pytest.mark.parametrize("name", COEFFICIENTS)
 def test_weights_count_cases_that_often(name: str) -> None:
-    rng = np.random.default_rng(4)
+    rng, each = np.random.default_rng(4), COEFFICIENTS[name]
     rows = np.clip(rng.integers(1, 6, (20, 1)) + rng.integers(-1, 2, (20, 3)), 1, 5).astype(float)
-    if not name.startswith("icc"):
+    if each.cases in ("scored", "shared"):
         rows[rng.random(rows.shape) < 0.15] = GAP
         rows = rows[np.isfinite(rows).sum(axis=1) >= 2]
+    rows = rows[:, :2] if each.cases == "pair" else rows
     weights = rng.integers(0, 4, len(rows))
-    measured = COEFFICIENTS[name].measure(rows, weights[None, :].astype(float), SCALE)[0]
+    measured = each.measure(rows, weights[None, :].astype(float), SCALE)[0]
     repeated = np.repeat(rows, weights, axis=0)
-    assert measured == pytest.approx(values(repeated)[name])
+    assert measured == pytest.approx(each.measure(repeated, np.ones((1, len(repeated))), SCALE)[0])
 
 
 def test_constant_raters_single_cases_and_no_overlap_say_why() -> None:

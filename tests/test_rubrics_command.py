@@ -201,13 +201,18 @@ def test_nothing_is_written_without_a_yes(run: Run, tmp_path: Path) -> None:
     assert run("rubrics", "check", "p.prompty").code == 0
 
 
-def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:
+def test_a_comparison_must_say_which_inputs_it_compares(run: Run, tmp_path: Path) -> None:
     (tmp_path / "two.txt").write_text(
         'Which of the two answers is better?\nA: {one_text}\nB: {another}\nAnswer only with "A" or "B".\n'
     )
     said = run("rubrics", "adopt", "two.txt", "--fields", "verdict: prefer A > B", "--line", "{verdict}")
-    assert said.code == 2 and "which inputs hold response A and response B?" in said.err
-    declared = ("--fields", "verdict: prefer A > B", "--line", "{verdict}", "--swap", "one_text:another")
+    assert (
+        said.code == 2 and "nothing says which inputs hold them" in said.err and "--swap of rubrics adopt" in said.err
+    )
+    declared = ("--fields", "verdict: prefer A > B", "--line", "{verdict}", "--swap")
+    said = run("rubrics", "adopt", "two.txt", *declared, "one_text:other")
+    assert said.code == 2 and "swap names 'other', which is not an input" in said.err
+    declared += ("one_text:another",)
     assert run("rubrics", "adopt", "two.txt", "-o", "two.prompty", *declared).code == 0
     assert load_rubric("two.prompty").pair.swap == {"one_text": "another"}  # type: ignore[union-attr]
 

@@ -32,7 +32,6 @@ from typed import RUBRIC
 from pathway_local.case import rank
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
-from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
@@ -207,9 +206,6 @@ class History:
         ended = self.typed(*command, kill=kill, codes=(0, 1, 2, 3) if there else (4,))
         after, imported = world.records(), ended.code in (0, 1)
         new = {(rater, case): score for case, score in scores.items()}
-        left_out = _left_out(new, before, after)
-        assert not imported or (ended.code, "left out" in ended.err) == (bool(left_out), bool(left_out))
-        new = {key: score for key, score in new.items() if key not in left_out}
         now = {key: score_of(after[key].outcome) for key in new if key in after}
         assert not imported or now == new, "an import that succeeded lacks ratings"
         if there and world.import_jobs() > imports:
@@ -377,18 +373,6 @@ class History:
             check_content(run.database)
             if trail.entries():
                 world.heads.append(trail.head())
-
-
-def _left_out(new: Mapping[Key, int], before: Mapping[Key, Record], after: Mapping[Key, Record]) -> set[Key]:
-    """The ratings that an import leaves out and names: a service's second thoughts, and cases of unreadable rows.
-
-    A broken line of the cases file has no id, so that an id unknown to the run can be its.
-    """
-    unreadable = any(case.startswith("cases.jsonl ") for _, case in before)
-    known = {case for _, case in before}
-    unknown = {key for key in new if unreadable and key[1] not in known and key not in after}
-    second = {key for key in new if key[0] == "far" and key in before and after[key] == before[key]}
-    return unknown | {key for key in second if score_of(before[key].outcome) not in (None, new[key])}
 
 
 def _some_scores(rng: random.Random) -> dict[str, int]:

@@ -98,12 +98,11 @@ def test_noise_fails_no_good_judge_and_a_shift_beyond_it_is_found(folder: Path, 
     for seed in range(6):
         noisy = Noisy()
         noisy.random.seed(seed)
-        failed.append(results(judged(folder, tmp_path / f"{seed}.run", noisy, FEWER), "failed"))
+        failed.append(results(judged(folder, tmp_path / f"{seed}.run", noisy, CASES), "failed"))
     assert failed == [set()] * 6
 
     def biased(read: faulty_judges.Read) -> float:
-        longer = "**" in read.answer or "happy" in read.answer
-        return noisy(read) + (2.0 if longer else 0.0)
+        return noisy(read) + (2.0 if read.answer.startswith("- ") else 0.0)
 
     assert "padding" in results(judged(folder, tmp_path / "biased.run", biased, CASES), "failed")
 

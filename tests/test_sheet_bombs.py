@@ -64,6 +64,10 @@ def many_cells(path: Path) -> Path:
     return workbook(path, HEADER + b"<row>" + b"<c/>" * 2_000_000 + b"</row>")
 
 
+def many_attributes(path: Path) -> Path:
+    return workbook(path, HEADER + b"<row " + b"".join(b'a%d="" ' % n for n in range(2_000_000)) + b"/>")
+
+
 def line_ends(path: Path) -> Path:
     path.write_bytes(b"question,answer\n" + b"\n" * 800_000 + b"q,a\n")
     return path
@@ -79,6 +83,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], Path], str]] = {
     "wide rows": ("a.xlsx", wide_rows, "a.xlsx has no header"),
     "styles": ("a.xlsx", many_styles, "a.xlsx would unpack to far too much data"),
     "cells": ("a.xlsx", many_cells, "a.xlsx has more rows, columns or merged cells than can be read"),
+    "attributes": ("a.xlsx", many_attributes, "a.xlsx would unpack to far too much data"),
     "line ends": ("a.csv", line_ends, "1"),
     "line ends first": ("a.csv", line_ends_first, "a.csv has no header"),
 }

@@ -10,7 +10,7 @@ from openpyxl.styles import Font, PatternFill
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.tables import add_columns
+from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}
@@ -40,7 +40,7 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
         + b";;\n"
         + b"k2;too;many;fields\n"
         + b"k3;few\r\n"
-        + b"k4;\xff\xc3\xa9;bytes\r\n"
+        + b"k4;\xc3\xa9;0,5\r\n"
         + b'k5;"open;x\n'
         + b"k6;last;one"
     )
@@ -50,7 +50,7 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
         + b";;\n"
         + b"k2;too;many;fields\n"
         + b"k3;few;;;it has 2 fields where the header has 3\r\n"
-        + b"k4;\xff\xc3\xa9;bytes;;it has bytes that are not UTF-8\r\n"
+        + b"k4;\xc3\xa9;0,5;7;'=k4\r\n"
         + b'k5;"open;x\n'
         + b"k6;last;one;9;'=k6"
     )
@@ -61,6 +61,13 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes("question\tanswer\né\t😀\n".encode(codec))
     assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t2\t'=2\n".encode(codec)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.parquet"])
+def test_files_of_programs_are_not_copied(tmp_path: Path, name: str) -> None:
+    write_table(tmp_path / name, ["question", "answer"], [{"question": "q", "answer": "a"}])
+    with pytest.raises(UsageError, match="columns can't be added to"):
+        copied(tmp_path / name)
 
 
 def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:

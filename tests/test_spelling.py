@@ -17,7 +17,7 @@ from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.rubrics.spelling import Field as Spelled
-from pathway_local.rubrics.spelling import field_of, fields_in, outputs_in
+from pathway_local.rubrics.spelling import block_of, field_of, fields_in
 
 PAGE = Path(__file__).parents[1] / "docs" / "rubrics.md"
 KINDS = {str(kind.model_fields["type"].default) for kind in get_args(get_args(AnyField)[0])}
@@ -187,16 +187,15 @@ def test_random_text_is_refused_or_a_format_and_never_a_crash() -> None:
 
 
 def test_a_last_line_follows_free_text() -> None:
-    grade = field_of("I < C")
-    told = outputs_in("why: line; grade: I < C", ["GRADE: {grade}"])
-    assert told == {"layout": "{why}\n\nGRADE: {grade}", "fields": {"why": field_of("line"), "grade": grade}}
-    alone = outputs_in("grade: I < C", ["GRADE: {grade}"])
-    assert alone == {"layout": "GRADE: {grade}", "fields": {"grade": grade}}
-    parts = outputs_in("why: text; grade: I < C", ["<why>{why}</why>", "<grade>{grade}</grade>"])
-    assert parts["layout"] == "<why>{why}</why>\n<grade>{grade}</grade>"
+    told = block_of("why: line; grade: I < C", ["GRADE: {grade}"])
+    assert told == {"layout": "{why}\n\nGRADE: {grade}", "fields": "why: line; grade: I < C"}
+    alone = block_of("grade: I < C", ["GRADE: {grade}"])
+    assert alone == {"layout": "GRADE: {grade}", "fields": "grade: I < C"}
+    parts = block_of("why: text; grade: I < C", ["<why>{why}</why>", "<grade>{grade}</grade>"])
+    assert isinstance(parts, dict) and parts["layout"] == "<why>{why}</why>\n<grade>{grade}</grade>"
     for fields, line in (("a: text; b: text; c: 1-5", "{c}"), ("c: 1-5", "none"), ("c: 1-5", "{d}"), ("c: 1-5", "{")):
         with pytest.raises(ValueError, match="--line"):
-            outputs_in(fields, [line])
+            block_of(fields, [line])
 
 
 @pytest.mark.parametrize("key", ["levels", "written", "choices"])
@@ -248,7 +247,7 @@ def test_a_declared_score_is_no_comparison_and_a_declared_preference_asks_for_it
         command = ("rubrics", "adopt", "p.txt", "--fields", fields, "--yes", "-o", "p.prompty", "--force")
         if swap:
             asked = run(*command)
-            assert asked.code == 2 and "which inputs hold response A and response B?" in asked.err
+            assert asked.code == 2 and "nothing says which inputs hold them" in asked.err
         told = run(*command, *(("--swap", "answer_a:answer_b") if swap else ()))
         assert told.code == 0, told.err
         pair = load_rubric(str(tmp_path / "p.prompty")).pair
@@ -281,7 +280,7 @@ def test_the_page_opens_with_a_table_of_every_kind_and_each_spelling_of_it_means
     for reply in replies:
         words = shlex.split(reply)
         lines = [line for flag, line in pairwise(words) if flag == "--line"]
-        OutputFormat.load(outputs_in(words[1], lines))
+        OutputFormat.load(block_of(words[1], lines))
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_parts_are_merged_as_they_come_and_what_is_missing_is_judged_in_the_run(
     first, _ = merged(here, *PARTS[:2])
     again, notes = merged(here, *PARTS[:2])
     assert (again.taken, again.outcomes, notes) == (0, first.outcomes, []), "a second merge changes nothing"
-    assert judged_parts(here("all.run")) == ["parts 1, 2 of 3 of cases.jsonl (runs split)"]
+    assert judged_parts(here("all.run")) == ["2 of 3 parts of cases.jsonl (runs split)"]
     with RunFile.read(here("all.run")) as read:
         assert len(read.jobs.all()) == 2
     shop.judge(here("all.run"), rubric=[], judge=[])

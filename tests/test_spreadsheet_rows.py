@@ -97,15 +97,15 @@ def test_lines_of_files_that_no_spreadsheet_shows_are_counted(tmp_path: Path) ->
     assert (good.row, good.id, bad.row) == (2, "2", 4) and isinstance(bad, BadRow) and bad.place == "line 4"
 
 
-def test_a_bad_row_of_the_cases_file_costs_its_own_rating_alone(run: Run) -> None:
+def test_a_rating_of_a_bad_row_of_the_cases_file_is_named(run: Run) -> None:
     Path("helpful.prompty").write_text(HELPFUL.text)
     Path("cases.csv").write_text("id,question,answer\na,q1,a1\nb,q2,\nc,q3,a3\n")
     command = ("import", "new.run", "ratings.csv", "--kind", "human", "--rater", "Ann", "--cases", "cases.csv")
     Path("ratings.csv").write_text("id,score\na,3\nb,4\nc,5\n,5\n")
     refused = run(*command, "--rubric", "helpful.prompty")
     assert refused.code == 3 and "line 5: it has no id" in refused.words
-    Path("ratings.csv").write_text("id,score\na,3\nb,4\nc,5\n")
-    found = run(*command, "--rubric", "helpful.prompty")
-    assert found.code == 1 and "rows left out: 1." in found.words and "left out: line 3" in found.words
+    assert "line 3: its id matches no case" in refused.words and not Path("new.run").exists()
+    Path("ratings.csv").write_text("id,score\na,3\nc,5\n")
+    assert run(*command, "--rubric", "helpful.prompty").code == 0
     with RunFile.read(Path("new.run")) as read:
         assert len(list(read.records("Ann"))) == 2

@@ -8,10 +8,6 @@ import pytest
 from agreement_run import HELPFUL
 from rated_run import add, cases, said
 
-from pathway_local.errors import UsageError
-from pathway_local.judges.registry import load_registry
-from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.stand_in import stand_in
@@ -122,14 +118,6 @@ def test_people_who_were_asked_for_alone_are_not_told_of_judges(tmp_path: Path) 
     told = answer(tmp_path, {"judge": TRUE, **PEOPLE}, raters=("ann", "bob"))
     assert told.startswith("These figures are about ann and bob alone.\nThese 2 people agree among themselves at")
     assert "judge" not in told
-
-
-@pytest.mark.parametrize("rater", ["adjudicated", "adjudicated/Zoe"])
-def test_a_judge_is_not_called_as_agreed_scores_are(tmp_path: Path, rater: str) -> None:
-    plan = Plan(tmp_path / "x.csv", tmp_path / "x.run", judge=("demo",), rater=rater)
-    with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
-        planned_raters(plan, None, {HELPFUL.name: HELPFUL}, load_registry(None))
-    assert refused.value.hint == "Give this rater another name."
 
 
 def test_a_rater_who_orders_cases_oppositely_is_asked_about(tmp_path: Path) -> None:

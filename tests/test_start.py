@@ -88,7 +88,8 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     flat = plain(person.said)
     assert "Are the columns named in row 3?" in flat and "question ← Pergunta: Onde é a sala 1?" in flat
     assert "Type a number from 1 to" in flat and "6 cases to judge." in flat
-    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --models models.yaml --keep Chatbot"
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --header-row 3"
+    judging += " --models models.yaml --keep Chatbot"
     assert f"Judge now with this command? {judging} --run a.run" in flat
     assert "$ pathway-local summary a.run --by Chatbot" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")

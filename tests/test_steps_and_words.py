@@ -12,6 +12,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Score, Verdict
 
 SCALE = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
@@ -36,7 +37,7 @@ def test_halves_are_stored_and_summed_up(tmp_path: Path) -> None:
         assert {r.case_id: r.outcome.scores["score"] for r in run.records("ann")} == {  # type: ignore[union-attr]
             name: outcome.scores["score"] for name, outcome in outcomes.items()
         }
-        group = next(each for each in tally(run.records(), {HALVES.name: HALVES}, [""])[0] if each.rater == "ann")
+        group = next(each for each in tally(Scores(run)) if each.rater == "ann")
         assert group.scores["score"].counts[3.5] == 1
         assert group.scores["score"].mean.value == pytest.approx(11 / 3)
         [matrix] = ratings_matrices(run, HALVES)
@@ -45,7 +46,7 @@ def test_halves_are_stored_and_summed_up(tmp_path: Path) -> None:
 
 def test_categories_have_counts_and_no_mean(tmp_path: Path) -> None:
     with judged_run(tmp_path / "l.run", LETTERS) as run:
-        group = tally(run.records(), {LETTERS.name: LETTERS}, [""])[0][0]
+        group = tally(Scores(run))[0]
         assert group.scores["score"].counts == {1: 0, 2: 0, 4: 4}
         assert not isinstance(group.scores["score"].mean.value, float)
 

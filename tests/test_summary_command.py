@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import statsmodels.api as sm
 from rated_run import TWO, add, cases, judged_run, said
 from scipy import stats
@@ -120,7 +121,7 @@ def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: P
     assert found.words.count("it has no") == 10 and "x.csv line 3 it has no 3" in found.words
     assert "all of them: `pathway-local export may.run --out verdicts.xlsx`" in found.words
     first, *_ = rows(run("summary", "may.run", "--json").out, "failed")
-    assert first == {"row": 1, "place": "x.csv line 1", "reason": "it has no 1"}
+    assert first == {"row": 1, "kind": "bad-row", "place": "x.csv line 1", "reason": "it has no 1"}
 
 
 def test_a_confidence_of_some_verdicts_says_of_how_many(run: Run, tmp_path: Path) -> None:
@@ -156,3 +157,22 @@ def test_a_judge_that_would_rather_have_written_something_else_is_told_of(run: R
             table = list(csv.DictReader(file))
         assert [float(row["score_mass"]) for row in table].count(0.4) == low
         assert {row["score_confidence"] for row in table} == {"0.75"}
+
+
+@pytest.mark.parametrize(("cut", "warned"), [(1, False), (3, True)])
+def test_a_budget_that_often_cuts_a_field_is_told(run: Run, tmp_path: Path, cut: int, warned: bool) -> None:
+    ids = [f"c-{number}" for number in range(40)]
+    told = {name: Verdict({"score": Score(4)}, {}, ("cut:reason",) if at < cut else ()) for at, name in enumerate(ids)}
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as made:
+        add(made, "demo", told, rows=cases(ids=ids))
+    found = run("summary", "may.run").words
+    assert ("marked cut:reason: that is 8% of the verdicts. Raise the field's limit" in found) == warned
+
+
+def test_verdicts_on_earlier_texts_are_left_out_and_told(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        old = [Case(case.id, {**case.inputs, "answer": "old"}, {}, case.row) for case in cases()]
+        add(made, "ann", said(1, 1, 1, 1), kind="human", rows=old)
+    out = run("summary", "may.run", "--json").out
+    assert [row["rater"] for row in rows(out, "scores")] == ["demo"]
+    assert len(notes(out, "other_texts")) == 1

@@ -15,27 +15,17 @@ from typing import IO
 import pytest
 from browser import browser
 from html_page import needs_browser
-from rated_run import IDS, TINY, TWO, add, cases, said, scores_of, write_lines
+from rated_run import IDS, TWO, add, cases, said, write_lines
 from test_hostile_pages import HOSTILE, make_run
 from viewed import HOST, ORIGIN, Desk, viewing
 
 from pathway_local.case import Case
-from pathway_local.errors import RunLocked
-from pathway_local.results.agreement import ScoreAgreement
-from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.stand_in import stand_in
 from pathway_local.runs import run_file
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content
-from pathway_local.runs.purge import remove_rater
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.matrix import ratings_matrices
-from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdicts
 from pathway_local.viewer.server import Gate
 from pathway_local.viewer.verdicts import Selection
-from pathway_local.words.language import Language
 
 
 @pytest.fixture
@@ -142,7 +132,7 @@ def test_a_case_has_texts_everybody_s_words_and_probabilities(desk: Desk) -> Non
     assert "3 Not asked 40%" in told and "bob person 4 Good" in told and "because 4" in told
     links = {each.get("rel"): each["href"] for each in desk.get("/case/0/2").page.of("a")}
     assert {rel for rel in links if rel} == {"prev", "next", "up"}
-    assert "Agreed score" in told and "changed" not in told
+    assert "changed" not in told
 
 
 def test_cases_before_and_after_are_those_of_the_table(desk: Desk) -> None:
@@ -154,60 +144,6 @@ def test_cases_before_and_after_are_those_of_the_table(desk: Desk) -> None:
         return [each["href"].rpartition("/")[2] for each in found if each.get("rel") in ("prev", "next")]
 
     assert [beside(key) for key in (2, 4, 1, 3)] == [["4"], ["2", "1"], ["4", "3"], ["1"]]
-
-
-def agreed(desk: Desk, run: Path) -> dict[str, int | str]:
-    with RunFile.read(run) as opened:
-        return scores_of(opened, "adjudicated/Eve Ö")
-
-
-FORM = {"rubric": "tiny", "person": " Eve Ö ", "score:score": "4", "notes": "We settled."}
-
-
-def test_an_agreed_score_is_stored_once_for_each_person(desk: Desk, run: Path) -> None:
-    told = desk.sent("/case/0/2", FORM)
-    assert "The agreed score is stored." in told.said and "adjudicated/Eve Ö agreed score 4 Good" in told.said
-    assert {"name": "person", "required": "", "maxlength": "100", "value": "Eve Ö"} in told.page.of("input")
-    assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["4"]
-    desk.sent("/case/0/2", FORM | {"score:score": "5"})
-    assert "/case/0/2" in desk.post("/case/0/1", FORM | {"then": "next"}).header("location")
-    assert agreed(desk, run) == {"s-1": 4, "s-2": 5}
-    with RunFile.read(run) as opened:
-        assert [job.facts["adjudicated"] for job in opened.jobs.all()] == ["adjudicated/Eve Ö"] * 3
-        check_content(opened.database)
-        assert AuditTrail(opened.database).check() == 0
-        trail = json.dumps([entry.facts for entry in AuditTrail(opened.database).entries()])
-    assert "s-2" not in trail and "settled" not in trail and "adjudicated/Eve" in trail
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"person": ""}, {"person": "a/b"}, {"person": "e\x1bve"}, {"person": "e" * 200}, {"score:score": ""},
-        {"score:score": "6"}, {"score:score": "nan"}, {"rubric": "none"}, {"rubric": ""},
-    ],
-)  # fmt: skip
-def test_what_is_no_agreed_score_is_refused_and_the_form_kept(desk: Desk, run: Path, wrong: dict[str, str]) -> None:
-    told = desk.post("/case/0/2", FORM | wrong)
-    assert told.status == 409 and 'role="alert"' in told.text
-    if "rubric" not in wrong:
-        assert "We settled." in told.said
-    with RunFile.read(run) as opened:
-        assert not opened.jobs.all()
-
-
-def test_an_agreed_score_waits_for_whoever_writes(desk: Desk, run: Path) -> None:
-    with RunFile.open(run):
-        told = desk.post("/case/0/2", FORM)
-    assert told.status == 409 and "another process writes to it" in told.said and "We settled." in told.said
-    assert desk.post("/case/0/2", FORM).status == 303
-
-
-def test_two_viewers_see_each_other_s_agreed_scores(desk: Desk, run: Path, file: Path) -> None:
-    with viewing(run, file) as other:
-        desk.sent("/case/0/2", FORM)
-        other.sent("/case/0/2", FORM | {"person": "Ben"})
-        assert ids(desk, rater="adjudicated/Ben") == ids(other, rater="adjudicated/Eve Ö") == ["s-2 tiny"]
 
 
 def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path) -> None:
@@ -241,15 +177,6 @@ def test_without_a_cases_file_there_are_verdicts_alone(run: Path) -> None:
         assert "started without --cases" in desk.get("/table/0").said
         told = desk.get("/case/0/2")
         assert "bob person 4 Good" in told.said and not told.page.of("form")
-        assert "Without its texts, the case can't get an agreed score." in told.said
-        assert desk.post("/case/0/2", FORM).status == 409
-
-
-def test_read_only_takes_nothing(run: Path, file: Path) -> None:
-    with viewing(run, file, read_only=True) as desk:
-        assert not desk.get("/case/0/2").page.of("form")
-        assert desk.post("/case/0/2", FORM).status == 403
-        assert len(desk.get("/table/0").table) == 8
 
 
 def test_a_changed_file_is_said_for_each_case(run: Path, file: Path) -> None:
@@ -259,51 +186,6 @@ def test_a_changed_file_is_said_for_each_case(run: Path, file: Path) -> None:
         first, second, fourth = (desk.get(f"/case/0/{key}").said for key in (1, 2, 4))
         assert first.count("now has other texts than those that a rater saw") == 1  # "two" does not read the question
         assert "other texts" not in second and "has no such case" in fourth
-        assert desk.post("/case/0/1", FORM).status == 409
-        assert desk.post("/case/0/1", FORM | {"rubric": "two", "score:clear": "3"}).status == 303
-
-
-def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
-    for key, value in enumerate(("5", "4", "1", "2"), 1):
-        desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
-    with RunFile.read(run) as opened:
-        [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions())
-        against = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated"))
-    sets = {each.name: each.members for each in found.sets}
-    assert sets["all 3 raters"] == ("demo", "ann", "bob")
-    assert found.people.name == "people" and found.people.benchmark
-    assert [found.people.names(each) for each in (found.people.judges, found.people.reference)] == [
-        ["demo"],
-        ["ann", "bob"],
-    ]
-    assert "agreed_scores" in [note.key for note in found.notices]
-    assert against.people.name == "adjudicated"
-
-
-def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
-    for person in ("Eve", "Bob"):
-        for key, value in enumerate(("5", "4", "1", "2"), 1):
-            desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
-    with RunFile.read(run) as opened:
-        [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
-    assert found.people.benchmark is None
-    assert found.people.judges == [0]
-    both = "adjudicated/Eve, adjudicated/Bob"
-    say = Language("en").note
-    assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.notices)
-    told = "\n".join(map(say, stand_in(found)))
-    assert "people's own agreement is unknown" in told and "compare with two people or more" in told
-    assert "stand in for one of these" not in told and "agree among themselves" not in told
-    assert "adjudicated/Eve – adjudicated/Bob" not in told and "demo – adjudicated/Bob" in told
-
-
-def test_an_open_viewer_is_named_where_it_blocks_a_removal(desk: Desk, run: Path) -> None:
-    desk.sent("/case/0/2", FORM)
-    with pytest.raises(RunLocked, match="another process, such as a viewer, has it open"):
-        remove_rater(run, "adjudicated/Eve Ö", ["remove"], print)
-    assert agreed(desk, run) == {"s-2": 4}
 
 
 def test_why_the_process_is_not_filtered_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,18 +196,6 @@ def test_why_the_process_is_not_filtered_is_known(monkeypatch: pytest.MonkeyPatc
     door, unfiltered = server.open_door()
     door.close()
     assert unfiltered == "a thread is under another filter"
-
-
-def test_people_may_agree_on_a_score_between_levels(desk: Desk, run: Path) -> None:
-    with RunFile.open(run) as opened:
-        rows = cases(TWO)
-        add(opened, "cat", {"s-2": Verdict({"clear": Score(2.5)})}, TWO, kind="human", rows=rows)
-    form = {"rubric": "two", "person": "Eve Ö"}
-    told = desk.sent("/case/0/2", form | {"score:clear": "2.5"})
-    assert "adjudicated/Eve Ö agreed score 2.5" in told.said
-    assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["2.5"]
-    for off in ("5.5", "0.5", "inf", "word", "2.75"):  # 2.75 lies between levels, but nobody gave it
-        assert desk.post("/case/0/2", form | {"score:clear": off}).status == 409
 
 
 def refused(desk: Desk, method: str = "GET", path: str | None = None, **headers: str) -> int:
@@ -439,7 +309,7 @@ def test_no_address_holds_what_a_person_searches_for(desk: Desk) -> None:
     addresses = [each["href"] for each in page.page.of("a")] + [told.header("location")]
     assert page.table and not [each for each in addresses if "answer" in each or "s-2" in each or "demo" in each]
     assert "<title>Viewer</title>" in page.text
-    assert all(each["autocomplete"] == "off" for each in desk.get("/case/0/1").page.of("form"))
+    assert all(each["autocomplete"] == "off" for each in desk.get("/table/0").page.of("form"))
 
 
 def test_a_fault_shows_no_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,10 +332,9 @@ def test_hostile_data_change_no_tag(kind: str, tmp_path: Path) -> None:
         make_run(folder, text)
         with viewing(folder / "may.run", folder / "cases.jsonl", lang="de") as desk:
             pages = [desk.get("/table/0"), desk.get("/case/0/7")]
-            pages.append(desk.post("/case/0/7", {"person": text[:5000], "notes": text[:5000], "rubric": "hostile"}))
             pages.append(desk.chosen(text=text[:5000]))
             assert all(len(page.text) < 3_000_000 for page in pages)
-            made.append([page.page.skeleton for page in pages[:3]] + [pages[3].page.skeleton[:30]])
+            made.append([page.page.skeleton for page in pages[:2]] + [pages[2].page.skeleton[:30]])
     assert made[0] == made[1]
 
 
@@ -510,7 +379,7 @@ WIDTH = "document.documentElement.scrollWidth"
 
 
 @needs_browser
-def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Path) -> None:
+def test_in_a_browser_nothing_of_a_case_runs_and_keys_turn_pages(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "may.run") as made:
         rows = [
             Case(f"{row} {text}", {"question": text, "answer": text}, {"bot": text[:60]}, row)
@@ -537,15 +406,7 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
             assert page.run(WIDTH) <= 360 and page.run("document.title") == "Viewer"
             if place < len(rows):
                 page.press("ArrowRight")
-        page.run("document.querySelector('[name=person]').value = 'Eve'")
-        page.click('[type=radio][value="5"]')
-        page.click(".buttons button")
-        page.wait_for("!!document.querySelector('.done') && document.readyState == 'complete'")
         page.press("u")
         page.wait_for("!!document.querySelector('.cases') && document.readyState == 'complete'")
         assert page.run("document.querySelectorAll('.cases tbody tr').length") == len(rows)
-        heads = page.run("[...document.querySelectorAll('.cases thead th')].map(each => each.textContent)")
-        assert heads[-2:] == ["demo local judge", "adjudicated/Eve agreed score"]
         assert page.run("document.cookie") == "" and not page.errors
-    with RunFile.read(tmp_path / "may.run") as opened:
-        assert scores_of(opened, "adjudicated/Eve") == {rows[-1].id: 5}

@@ -65,8 +65,8 @@ def test_another_commit_on_the_disk_is_not_taken_for_the_pinned_one(hub: Path) -
 
 def test_the_users_own_copy_comes_first(tmp_path: Path) -> None:
     _model(tmp_path / "hf/hub/models--a--b/snapshots/111")
-    own = _model(tmp_path / "data/pathway-local/models/b-bf16")
-    assert find_folder("b:bf16", "a/b", "111") == own
+    own = _model(tmp_path / "data/pathway-local/models/b")
+    assert find_folder("b", "a/b", "111") == own
 
 
 def test_what_is_missing_comes_with_what_to_do(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ BUILDS = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "
 """Distributions that building the project needs; they are packed again from this environment."""
 
 TOOLS = (
-    *("bash", "cat", "cut", "df", "dirname", "du", "ln", "ls", "mkdir", "mv", "realpath", "rm"),
+    *("bash", "cat", "cp", "cut", "df", "dirname", "du", "ln", "ls", "mkdir", "mv", "realpath", "rm"),
     *("sha256sum", "sort", "stat", "tail", "uname"),
 )
 """The programs that the other machine has: bash and those of coreutils that the installer needs."""

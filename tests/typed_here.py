@@ -47,9 +47,8 @@ def notes(out: str, key: str) -> list[str]:
 
 def leave_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands in the tests' own process change nothing of it: dumps, tracebacks and sockets stay allowed."""
-    # Its hard limit of core dumps would be lowered, and it would end at an interrupt.
+    # Its hard limit of core dumps would be lowered.
     monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
-    monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
     # The tests' own tracebacks would be cut to a line, until the last test.
     monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
     for where in ("cli.case_files", "checks.doctor"):

@@ -110,12 +110,12 @@ class Desk:
 
 
 @contextmanager
-def viewing(run: Path, cases: Path | None, *, read_only: bool = False, lang: str = "en") -> Iterator[Desk]:
+def viewing(run: Path, cases: Path | None, *, lang: str = "en") -> Iterator[Desk]:
     """The viewer of a run, with somebody signed in."""
     with RunFile.read(run) as opened:
         texts = CaseTexts(cases_of(cases, rubrics_of(opened).values(), opened, "id")) if cases else None
         index = Verdicts(opened, texts)
-        viewer = Viewer(index, Language(lang), ["pathway-local", "view"], read_only=read_only)
+        viewer = Viewer(index, Language(lang))
         faults: list[Exception] = []
         gate = Gate(viewer.application(faults.append), PORT, viewer.refusal)
         viewer.folder = gate.folder

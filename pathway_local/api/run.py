@@ -13,7 +13,7 @@ from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import found_by
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
-from pathway_local.sheets.row import CellValue
+from pathway_local.verdict import Value
 from pathway_local.words.language import ENGLISH, Language
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     @property
-    def verdicts(self) -> list[dict[str, CellValue]]:
+    def verdicts(self) -> list[dict[str, Value]]:
         """A row for each case, rater and rubric, with the columns of `pathway-local export`; a list of dicts."""
         columns, rows, _ = self._table()
         return [{column: row.get(column) for column in columns} for row in rows]
@@ -72,7 +72,7 @@ class Run:
         """Return what `pathway-local summary --json` prints: tables of scores, choices and failures."""
         return self.tables("summary", **options)
 
-    def _table(self) -> tuple[Sequence[str], list[dict[str, CellValue]], str]:
+    def _table(self) -> tuple[Sequence[str], list[dict[str, Value]], str]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():
             table = VerdictTable(read)
             return table.columns, list(table.rows()), origin_of(read)

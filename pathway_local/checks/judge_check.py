@@ -1,10 +1,8 @@
 """Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from pathway_local.check import Check, checked
@@ -120,48 +118,22 @@ def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer, found: TemplateRead
     return Check("end of turn", "problem", said, _add(spec, f"end_of_turn: [{wanted}]"))
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeReport:
-    """The checks of a judge, and the prompt of a sample case as the judge would get it."""
+def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> tuple[list[Check], str]:
+    """Return checks of all that a run needs of a judge whose weights are in `folder`, and the prompt of a sample case.
 
-    checks: tuple[Check, ...]
-    prompt: str = ""
-
-    @property
-    def ready(self) -> bool:
-        """Whether no check found a problem."""
-        return all(check.status != "problem" for check in self.checks)
-
-
-def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
-    """Check everything that a run needs of a judge whose weights are in `folder`; no check raises."""
-    checks, tokenizer = _checks(spec, folder, file_checks(spec, folder, machine))
-    prompts: list[str] = []
-    # If the judge takes no conversation at all, each rubric would only repeat that.
-    if tokenizer and any(check.name == SYSTEM_TURN and check.status != "problem" for check in checks):
-        checks += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
-    return JudgeReport(tuple(checks), prompts[0] if prompts else "")
-
-
-def refusal(spec: JudgeSpec, folder: Path, machine: Machine) -> EngineError | None:
-    """Return why `judge` would refuse a judge whose weights are in `folder`; None if it would not.
-
-    The hash is left out: it reads every byte.
+    No check raises. The prompt is empty if the judge can't get one.
     """
-    checks, _ = _checks(spec, folder, islice(file_checks(spec, folder, machine), 3))
-    problem = next((check for check in checks if check.status == "problem"), None)
-    return EngineError(f"{problem.name}: {problem.found}", problem.fix) if problem else None
-
-
-def _checks(spec: JudgeSpec, folder: Path, files: Iterable[Check]) -> tuple[list[Check], JudgeTokenizer | None]:
-    """Return checks of a judge, those of its files first, and its tokenizer if that can be loaded."""
-    checks = list(files)
+    checks, prompts = list(file_checks(spec, folder, machine)), list[str]()
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
     except EngineError as error:
-        return [*checks, Check("tokenizer", "problem", str(error), error.hint)], None
-    vocabulary = checked("vocabulary", lambda: _vocabulary(tokenizer, folder))
-    return [*checks, vocabulary, *chat_checks(spec, folder, tokenizer)], tokenizer
+        return [*checks, Check("tokenizer", "problem", str(error), error.hint)], ""
+    checks.append(checked("vocabulary", lambda: _vocabulary(tokenizer, folder)))
+    checks += chat_checks(spec, folder, tokenizer)
+    # If the judge takes no conversation at all, each rubric would only repeat that.
+    if any(check.name == SYSTEM_TURN and check.status != "problem" for check in checks):
+        checks += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
+    return checks, prompts[0] if prompts else ""
 
 
 def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:

@@ -18,10 +18,8 @@ from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
-from pathway_local.rubrics.spelling import block_of
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
@@ -47,8 +45,8 @@ def adopt(
     )
     declared, shown = (fields, lines or []) if fields else _declared(prompt, begin, asks=asks)
     outputs = declared_outputs(declared, shown)
-    swapped = _swap(swap, list(prompt.inputs), outputs)
-    text = rubric_text(prompt, outputs, block_of(declared, shown), str(out or file), swapped)
+    first, _, second = (part.strip() for part in swap.partition(":"))
+    text = rubric_text(prompt, outputs, str(out or file), {first: second} if swap else {})
     show_rubric(parse_rubric(text, str(out or file)), declared, shown)
     for line in prompt.strange:
         notice(f"is there the mark of an input in {line!r}? Then write it as {{{{ name }}}}")
@@ -104,20 +102,3 @@ def _declared(prompt: Prompt, begin: str, *, asks: bool) -> tuple[str, Sequence[
         ), found.lines
     finally:
         readline.set_startup_hook(None)
-
-
-def _swap(given: str, inputs: Sequence[str], outputs: object) -> dict[str, str]:
-    """Return the inputs that change places. Raises UsageError for a preference without them."""
-    first, _, second = (part.strip() for part in given.partition(":"))
-    prefers = any(
-        score.scale == "nominal" and 1 in score.values and -1 in score.values
-        for score in OutputFormat.load(outputs).scores.values()
-    )
-    if given and not {first, second} <= {*inputs}:
-        raise UsageError(
-            f"--swap must name two inputs, such as one:other; there are {', '.join(inputs)}", "Correct it."
-        )
-    if prefers and not given:
-        said = f"which inputs hold response A and response B? There are {', '.join(inputs)}"
-        raise UsageError(said, "Add --swap FIRST:SECOND.")
-    return {first: second} if given else {}

@@ -12,6 +12,7 @@ from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Force, Full, Kinds, Lang, Out, Run, keyword
 from pathway_local.cli.show import note_export, option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
+from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
 from pathway_local.pages.page import check_page, is_page, tables_page, write_page
@@ -22,16 +23,18 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.tables import check_table
-from pathway_local.words.language import Language, Spelled
+from pathway_local.words.language import ENGLISH, Language, Spelled
 
 SHARED: Kinds = {
     "out": (Out, None),
-    "lang": (Lang, "en"),
     "full": (Full, False),
     "as_json": (AsJson, False),
     "force": (Force, False),
 }
 """Options of every analysis with their defaults."""
+
+SPOKEN = {"summary"}
+"""Analyses in the languages of a report, since `start` shows them; statistics beyond a report are in English."""
 
 
 Found = tuple[Scores, list[Table]]
@@ -48,20 +51,23 @@ def app_of(
     It gets the run, the analysis's options and its own, and ends once its tables are shown.
     """
     analysis: Analysis[Any] = ANALYSES[name].load()
+    common: Kinds = {**SHARED, "lang": (Lang, ENGLISH)} if name in SPOKEN else SHARED
 
     def command(run: Path, **given: Any) -> None:
-        shared = {each: given.pop(each) for each in SHARED}
-        own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
+        shared = {each: given.pop(each) for each in common}
+        own = {each: given.pop(each) for each in more} | {"force": shared["force"]}
+        if shared["full"] and shared.get("lang", ENGLISH) != ENGLISH:
+            raise UsageError("--full is in English", "Leave out --full or --lang.")
         check_out(shared["out"], force=shared["force"])
         with find(run, given, own) if find else _found(analysis, run, given) as (data, tables):
             for said in data.notices:
-                notice(terminal_words(shared["lang"]).note(said))
+                notice(terminal_words().note(said))
             deliver(name, run.stem, tables, data.labels, run, **shared)
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
-    parameters += [keyword(each, *kind) for each, kind in {**kinds_of(analysis.options), **more, **SHARED}.items()]
+    parameters += [keyword(each, *kind) for each, kind in {**kinds_of(analysis.options), **more, **common}.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     app = App()
@@ -99,18 +105,18 @@ def check_out(out: Path | None, *, force: bool) -> None:
 
 def deliver(
     name: str, about: str, tables: Sequence[Table], labels: Mapping[str, str], run: Path, *, out: Path | None,
-    lang: str, full: bool, as_json: bool, force: bool,
+    full: bool, as_json: bool, force: bool, lang: str = ENGLISH,
 ) -> None:  # fmt: skip
     """Write tables to a page or a file, if given, and print them or their JSON; a page alone is not printed."""
     say, page_words = terminal_words(lang), Language(lang, option_name)
     if out:
         if is_page(out):
-            write_page(out, tables_page(name, about, tables, page_words, sys.argv, now()), force=force)
+            write_page(out, tables_page(name, about, tables, page_words, sys.argv, now(), full=full), force=force)
         else:
             write_tables(out, tables, labels, force=force)
         note_export(run, out)
         talk.say(f"written: {out}")
     if as_json:
-        print_json(plain(tables, say))
+        print_json(plain(tables, terminal_words()))
     elif not (out and is_page(out)):
-        show(tables, say, full=full)
+        show(tables, say, full=full if lang == ENGLISH else None)

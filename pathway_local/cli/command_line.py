@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import warnings
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -16,8 +17,7 @@ from pathway_local.cli.command_help import pasted
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
-from pathway_local.system.private_process import end_like_an_interrupt, make_private
+from pathway_local.system.private_process import INTERRUPTED, end_like_an_interrupt, make_private
 
 COMMANDS = {
     "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
@@ -83,9 +83,7 @@ class _Commands(TyperGroup):
             made = import_module("pathway_local.cli.analyses").app_of(name)
         else:
             made = import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app
-        found = typer.main.get_command(made)
-        heed_interrupts()
-        return name, found, rest
+        return name, typer.main.get_command(made), rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -104,7 +102,7 @@ def _discard_output() -> None:
 
 EXIT_CODES = {
     0: "all judged",
-    1: "some cases failed, or an import left rows out or has a reply that can't be read",
+    1: "some cases failed, or an import has a reply that can't be read",
     2: "usage or rubric",
     3: "cases file",
     4: "run file",
@@ -147,6 +145,8 @@ def run() -> None:
         sys.stdout.reconfigure(errors="replace")
     make_private()
     end_like_an_interrupt()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # Python shows each with a path and a line of our source
     keep_texts_out_of_tracebacks()
     try:
         app(prog_name="pathway-local")

@@ -21,12 +21,15 @@ from pathway_local.results.combined import store_combined
 from pathway_local.results.handover import ANALYSIS, Decision, decisions, table_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
+from pathway_local.words import languages
+from pathway_local.words.language import ENGLISH
 
 Store = Annotated[
     str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.")
 ]
 Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.")]
 Sheet = Annotated[Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.")]
+SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.")]
 Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")]
 
 
@@ -89,6 +92,7 @@ app = app_of(
         "cases": (Cases, None),
         "sheet": (Sheet, None),
         "rater": (Rater, []),
+        "lang": (SheetLang, ENGLISH),
         **READING,
     },
     _find,

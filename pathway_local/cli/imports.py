@@ -50,7 +50,7 @@ def import_(
 
     FILE may be a filled rating sheet; a table with a row for each rating; a table with a column for each rater, of
     which an import reads one (--rater and --score); the results of a batch service or of `vllm run-batch`; or a table
-    with raw replies in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
+    with raw replies in a column `reply`. If a reply failed, the exit code is 1.
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
@@ -84,7 +84,7 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and what was left out."""
+    """Print what was stored for each rater."""
     rows = [
         [
             each.name,

@@ -28,6 +28,7 @@ from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.summary import summary_of
+from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
@@ -35,7 +36,7 @@ from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
-from pathway_local.system.early_interrupt import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED
 
 
 def show_dry_run(found: DryRun) -> None:
@@ -174,7 +175,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
     if out is not None:
         note_export(where, out)
     if str(out) != "-":
-        print_json(as_plain(found, terminal_words())) if as_json else show(found, terminal_words())
+        print_json(as_plain(found, terminal_words())) if as_json else show(unasked(found), terminal_words())
     tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

@@ -16,14 +16,14 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import this_machine
+from pathway_local.system.private_process import INTERRUPTED
 
 app = App(
     "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
 )
 
-Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
+Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a folder with a model.")]
 
 
 @app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")
@@ -57,19 +57,12 @@ def _row(card: JudgeCard) -> list[str]:
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
 def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
-    """Show a judge's entry and what its folder adds; exit code 5 if it is on this disk and `judge` would refuse it."""
-    spec, machine = load_registry(models).get(name), this_machine()
+    """Show a judge's entry and what its folder adds."""
+    spec = load_registry(models).get(name)
     if spec.origin == FOLDER:
         weights_folder(spec)
-    card = judge_card(spec, machine)
-    if card.folder and not card.why_not:
-        from pathway_local.checks.judge_check import refusal  # transformers takes seconds to import
-
-        if refused := refusal(spec, card.folder, machine):
-            card = JudgeCard(spec, card.folder, None, refused)
+    card = judge_card(spec, this_machine())
     print_json(card.as_json()) if as_json else _show(card)
-    if card.folder and card.why_not:
-        raise typer.Exit(EngineError.exit_code)
 
 
 def _show(card: JudgeCard) -> None:
@@ -103,21 +96,20 @@ def check(
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)
     talk.say(f"checking {folder}")
-    report = check_judge(spec, folder, this_machine())
+    checks, prompt = check_judge(spec, folder, this_machine())
     if as_json:
-        checks = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in report.checks]
-        print_json({"judge": spec.name, "folder": str(folder), "checks": checks, "prompt": report.prompt})
+        told = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in checks]
+        print_json({"judge": spec.name, "folder": str(folder), "checks": told, "prompt": prompt})
     else:
-        rows = [[c.name, c.status, c.found] for c in report.checks]
-        data.show_table(spec.name, ["check", "", "found"], rows, left=3)
+        data.show_table(spec.name, ["check", "", "found"], [[c.name, c.status, c.found] for c in checks], left=3)
         # Below the table, not in it: a command broken over lines can't be pasted.
-        for c in report.checks:
+        for c in checks:
             if c.fix:
                 data.say(f"{c.name}: {c.fix}")
-        if report.prompt:
+        if prompt:
             data.say("The prompt of a sample case, as the judge gets it", "bold")
-            data.say(report.prompt, lines=True)
-    if not report.ready:
+            data.say(prompt, lines=True)
+    if any(c.status == "problem" for c in checks):
         raise typer.Exit(EngineError.exit_code)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.command_help import option
-from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
+from pathway_local.cli.options import AsJson, Force, Full, Out, of_judge, taking
 from pathway_local.cli.terminal import talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
@@ -38,7 +38,6 @@ def test(
     leave_out: Annotated[list[str], option("PROBE", "A probe to leave out; repeat for more.", "--leave-out")] = [],  # noqa: B006
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.")] = None,
     out: Out = None,
-    lang: Lang = "en",
     full: Full = False,
     as_json: AsJson = False,
     force: Force = False,
@@ -60,7 +59,7 @@ def test(
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
     probes = chosen_probes(roles, leave_out)
-    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, lang)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes)
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)
@@ -72,7 +71,7 @@ def test(
         table, labels = self_test_table(data, tested, names, cases.name), data.labels
     talk.say(f"run: {plan.run}")
     tables, about = [table.with_cautions(labels)], tested.rubric.name
-    deliver("self_test", about, tables, labels, plan.run, out=out, lang=lang, full=full, as_json=as_json, force=force)
+    deliver("self_test", about, tables, labels, plan.run, out=out, full=full, as_json=as_json, force=force)
 
 
 def _judges(plan: Plan) -> list[str]:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -18,7 +18,7 @@ from pathway_local.rubrics.criteria import new_rubric, phrases, with_meanings
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.rubrics.spelling import block_of, outputs_in
+from pathway_local.rubrics.spelling import block_of
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
@@ -31,10 +31,10 @@ Lines = Annotated[
 Inputs = Annotated[str, option("NAMES", "The inputs that the judge is given, separated by commas.")]
 
 
-def declared_outputs(fields: str, lines: Sequence[str] | None) -> dict[str, Any]:
+def declared_outputs(fields: str, lines: Sequence[str] | None) -> str | dict[str, str]:
     """Return the `outputs:` block that the options declare. Raises UsageError."""
     try:
-        outputs = outputs_in(fields, lines or ())
+        outputs = block_of(fields, lines or ())
         OutputFormat.load(outputs)
     except (ValueError, RubricError) as error:
         said = str(error).removeprefix("outputs.fields: ")
@@ -94,9 +94,10 @@ def new(
         question = said["ask_level"].format(score=score, level=level)
         return str(typer.prompt(question, default="", show_default=False, err=True)) if missing else ""
 
-    outputs = OutputFormat.load(declared_outputs(declared, lines)).outputs
+    declaration = declared_outputs(declared, lines)
+    outputs = OutputFormat.load(declaration).outputs
     named, meanings = with_meanings(outputs, ask)
-    block = block_of(declared, lines or ()) if named == outputs else _in_full(named)
+    block = declaration if named == outputs else _in_full(named)
     text = new_rubric(file.stem, language, criterion, names, block, meanings)
     show_rubric(parse_rubric(text, str(file)), declared, lines or (), language)
     if missing and not _agreed(said["ask_yes"], *said["letters"]):

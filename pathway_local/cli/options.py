@@ -36,11 +36,10 @@ Kinds = Mapping[str, tuple[Any, Any]]
 
 OF_JUDGE = {
     "id": ("COLUMN", "Column with the cases' ids."),
-    "encoding": ("NAME", "Encoding of a text file, such as cp1252; default: detected."),
-    "header_row": ("N", "Row that names the columns; default: detected."),
-    "sheet": ("NAME", "Sheet of a workbook; default: the first, or the one behind a cover page."),
+    "encoding": ("NAME", "Encoding of a text file, such as cp1252; default: UTF-8."),
+    "header_row": ("N", "Row that names the columns; default: the first."),
+    "sheet": ("NAME", "Sheet of a workbook; default: the first."),
     "map": ("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each."),
-    "pair_by": ("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id."),
     "keep": ("COLUMN", "Metadata column to keep in the run, or all; repeat for more."),
     "truncate": ("INPUT", "Input to cut at its end if a prompt is too long."),
     "limit": ("N", "Judge only N cases, drawn at random by --seed; more in a later command."),

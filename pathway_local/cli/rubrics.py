@@ -16,9 +16,9 @@ from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import Inspection, budgets, example_inputs, inspect
+from pathway_local.rendering.rubric_check import Inspection, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.output_format import layout_text
+from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
 from pathway_local.system.safe_yaml import load_ours
@@ -64,7 +64,7 @@ def show(
     if not full:
         data.say(f"Output format, notes and the whole text: pathway-local rubrics show {shlex.quote(name)} --full")
         return
-    print_text("Output", layout_text(rubric.format.outputs))
+    print_text("Output", skeleton(rubric.format.outputs))
     print_text("Rules", "\n".join(f"{rule.name}: {rule.says}" for rule in rubric.rules))
     print_text("Notes", rubric.notes)
     for turn in rubric.turns:
@@ -135,11 +135,9 @@ def _show_inputs(rubric: Rubric) -> None:
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:
-    rows = [[name, kind, budget, f"{tokens:,}"] for name, kind, budget, tokens in budgets(found.rubric.format)]
-    data.show_table("Output", ["field", "type", "budget", "tokens kept free"], rows, left=2)
     lengths = found.lengths
     if lengths is None:
-        data.say(f"reply: up to {found.plan:,} tokens. Give --judge NAME to count the prompt's.")
+        data.say(f"reply: up to {found.free:,} tokens. Give --judge NAME to count the prompt's.")
         return
     rows = [
         ["the rubric's own text", f"{lengths.own:,}"],

@@ -36,6 +36,7 @@ STAYS = """the run keeps:
 OUT_OF_REACH = """remove these yourself, they are out of reach:
   the cases file, and every copy or backup of it or of the run
   rating sheets, batch files and sheets that verdicts were written into
+  what a hosted service received: tell it of the removal
   what the disk keeps of blocks that it has freed: only an encrypted disk protects that"""
 
 SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdicts, ratings and failures"}

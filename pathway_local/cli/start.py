@@ -19,7 +19,7 @@ from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.report import report
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
-from pathway_local.errors import ColumnsError, PathwayError, UsageError, WeightsMissing
+from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
 from pathway_local.judges.judge_card import judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
@@ -29,6 +29,7 @@ from pathway_local.judging.progress import Progress
 from pathway_local.judging.recorder import Tally
 from pathway_local.results.analysis import found_by
 from pathway_local.results.summary import ANALYSIS
+from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
@@ -36,9 +37,9 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, is_row_of_texts, names_of
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
-from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_file import closing_command, exposures
+from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.visible import visible
 from pathway_local.words.language import ENGLISH, Language
 
@@ -94,7 +95,7 @@ class Dialog:
 
     def __init__(self, file: Path, say: Language, models: Path | None) -> None:
         self.file, self.run, self._say = file, default_run(file, None), say
-        self._header_row: int | None = None
+        self._title, self._header_row = "", 0
         self._rubric, self._judge = "", ""
         self._map: dict[str, str] = {}
         self._by = ""
@@ -105,6 +106,7 @@ class Dialog:
         for path, _ in exposures([self.file]):
             self._tell("exposed", file=path.name, command=closing_command(path))
         close_off()
+        self._ask_sheet()
         self._ask_header()
         self._ask_rubric()
         self._ask_columns()
@@ -114,7 +116,7 @@ class Dialog:
         shown = ["pathway-local", "summary", str(self.run), *_typed(self._grouped() | self._in_language())]
         talk.say(f"$ {shlex.join(shown)}", "bold")
         with RunFile.read(self.run) as run, run.database.snapshot():
-            show(found_by(ANALYSIS, Scores(run), self._grouped(), option_name), self._say)
+            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped(), option_name)), self._say)
         failed = 0
         for command, write in self.results():
             try:
@@ -153,11 +155,22 @@ class Dialog:
         return {"lang": self._say.name} if self._say.name != ENGLISH else {}
 
     def _sheet(self) -> Sheet:
-        return open_sheet(self.file, header_row=self._header_row)
+        """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
+        try:
+            return open_sheet(self.file, header_row=self._header_row or None, title=self._title)
+        except UnclearHeader as error:
+            self._header_row = error.row
+            return self._sheet()
 
     def _cases(self) -> CasesFile:
         """Return the file as cases of the rubric. Raises ColumnsError."""
-        return cases_of(self.file, [load_rubric(self._rubric)], None, None, self._map, header_row=self._header_row)
+        return cases_of(self._sheet(), [load_rubric(self._rubric)], None, None, self._map)
+
+    def _ask_sheet(self) -> None:
+        sheet = self._sheet()
+        if sheet.others:
+            titles = [sheet.title, *sheet.others]
+            self._title, self._header_row = titles[self._choose("which_sheet", titles, 1) - 1], 0
 
     def _ask_header(self) -> None:
         """Show the columns; ask in which row their names are if others stand above them, or if they may be texts."""
@@ -240,9 +253,15 @@ class Dialog:
 
     def _judge_all(self) -> None:
         """Tell how many cases would be judged and which rows would fail; after a yes, judge."""
-        options: dict[str, object] = {"rubric": [self._rubric], "judge": [self._judge], "header_row": self._header_row}
-        options |= {"models": self._models, "map": [f"{name}={column}" for name, column in self._map.items()]}
-        options |= {"keep": [self._by] if self._by else []}
+        options: dict[str, object] = {
+            "rubric": [self._rubric],
+            "judge": [self._judge],
+            "sheet": self._title,
+            "header_row": self._header_row or None,
+            "models": self._models,
+            "map": [f"{name}={column}" for name, column in self._map.items()],
+            "keep": [self._by] if self._by else [],
+        }
         command = ["pathway-local", "judge", str(self.file), *_typed(options), "--run", str(self.run)]
         plan = read_plan(self.file, self.run, options | {"rubric": [load_rubric(self._rubric)]})
         for rater in (rater for judge in dry_run(plan, Watcher()).judges for rater in judge.raters):

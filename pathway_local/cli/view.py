@@ -19,21 +19,19 @@ app = App()
 
 @app.with_examples(
     "pathway-local view my.run --cases examples/pathway-answer.csv",
-    "pathway-local view my.run --read-only",
+    "pathway-local view my.run --lang es",
 )
 @taking(READING)
 def view(
     run: Run,
     given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.")] = None,
-    read_only: Annotated[bool, option("", "Do not accept agreed scores.", "--read-only")] = False,
     lang: Lang = "en",
 ) -> None:
-    """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.
+    """Look through a run in the browser: filter, sort and search verdicts, and read cases.
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
-    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; give it again to replace it. `runs
-    remove-rater` and `runs purge` need the viewer to have ended.
+    meanwhile; `runs remove-rater` and `runs purge` need the viewer to have ended.
     """
     if not version_of("starlette") or not version_of("uvicorn"):
         hint = "Install them: `pip install '.[view]'` in this project's folder."
@@ -51,10 +49,10 @@ def view(
     with door, RunFile.read(run) as opened:
         sheet = sheet_of(opened, cases, rubrics_of(opened).values(), given) if cases else None
         if sheet is None:
-            notice("without --cases FILE the viewer shows verdicts, and neither texts nor forms for agreed scores")
+            notice("without --cases FILE the viewer shows verdicts without texts")
         tell(f"reading {run}")
         verdicts = Verdicts(opened, CaseTexts(sheet) if sheet else None)
-        serve(door, Viewer(verdicts, say, sys.argv, read_only=read_only), tell_fault, _tell_address)
+        serve(door, Viewer(verdicts, say), tell_fault, _tell_address)
     talk.say("ended")
 
 

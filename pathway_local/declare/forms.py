@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 from pathway_local.declare.slots import Slot
 
@@ -56,8 +56,8 @@ def as_name(label: str) -> str:
 
 
 def _objects(text: str) -> Iterator[Form]:
-    """Yield the object that the prompt shows; one for each set of keys."""
-    found, end = list[Form](), 0
+    """Yield the objects that the prompt shows."""
+    end = 0
     for begin in re.finditer(r"\{(?=\s*\")", text):
         if (at := begin.start()) < end:
             continue
@@ -65,15 +65,7 @@ def _objects(text: str) -> Iterator[Form]:
         listed = re.search(r"[\[,]\s*\Z", text[max(0, at - 40) : at])  # in a list, such as messages of an example
         dots = re.search(r"[,\n]\s*(?:\.\.\.|…)\s*[,\n}]", text[at:end])  # stand for keys that only the judge knows
         if keys and not listed and not dots and not any(name == "properties" for _, name, _ in keys):
-            found.append(Form("a JSON object", tuple(_slots_of(keys)), (), at, end))
-    for _, same in groupby(sorted(found, key=_names), key=_names):
-        forms = list(same)
-        slots = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
-        yield Form(forms[0].kind, tuple(slots), (), forms[0].begin, forms[-1].end)
-
-
-def _names(form: Form) -> tuple[str, ...]:
-    return tuple(slot.name for slot in form.slots)
+            yield Form("a JSON object", tuple(_slots_of(keys)), (), at, end)
 
 
 Key = tuple[int, str, str]

@@ -52,14 +52,14 @@ def _input(name: str, declared: object) -> object:
     return {"type": "conversation" if re.search(_TALK, name) else "string"}
 
 
-def rubric_text(prompt: Prompt, outputs: object, written: object, where: str, swap: Mapping[str, str]) -> str:
-    """Return the rubric's file; `written` is the `outputs:` block as it was declared.
+def rubric_text(prompt: Prompt, outputs: object, where: str, swap: Mapping[str, str]) -> str:
+    """Return the rubric's file with this `outputs:` block.
 
     If the prompt shows the reply's form nowhere, the rubric tells the judge of it.
     """
     added: dict[str, object] = {} if re.search(r"(?m)^name:", prompt.front) else {"name": PurePath(where).stem}
     added |= {"kind": "pair", "swap": dict(swap)} if swap else {}
-    added |= {"inputs": prompt.inputs, "outputs": written}
+    added |= {"inputs": prompt.inputs, "outputs": outputs}
     output_format = OutputFormat.load(outputs)
     literals = [part for part in output_format.parts if isinstance(part, str)]
     signs = [sign for part in literals for sign in re.findall(r'"[^"\n]+"|</?\w+>|\w[\w ]*:|\[\[|\\boxed', part)]

@@ -10,13 +10,11 @@ from pathway_local.rubrics.spelling import quoted_word
 OPEN = "?"
 
 _N = r"-?\d+(?:\.\d+)?"
-TO = r"\s*(?:[-–—~]|\.\.+|\b(?:to|and|bis|und|a|à|y|et|e)\b)\s*"
-_RANGE = re.compile(rf"(?P<told>[^\d]*?)(?<![\d.])(?P<low>{_N}){TO}(?P<high>{_N})(?![\d.%])(?P<more>.*)", re.DOTALL)
-_STEPS = re.compile(r"(?i)\d,?\s*in (?:steps of )?(0?\.\d+)(?: \w+)?\W*$")
+_TO = r"\s*(?:[-–—~]|\.\.+|\b(?:to|and|bis|und|a|à|y|et|e)\b)\s*"
+_RANGE = re.compile(rf"(?P<told>[^\d]*?)(?<![\d.])(?P<low>{_N}){_TO}(?P<high>{_N})(?![\d.%])(?P<more>.*)", re.DOTALL)
 _OR = r"(?:or|oder|ou|o)"
 _PARTS = re.compile(rf",\s*{_OR}\s+|\s*[|/,]\s*|\s+{_OR}\s+")
 _WORD = re.compile(r"N/A|[^\W\d][\w+'’-]*[+-]?(?: [^\W\d][\w'’-]*){0,2}")
-_SPECIAL = re.compile(r"(?i)null|none|n/?a|unknown|unclear|unsure|-1")
 _EXPLAINS = re.compile(
     r"(?i)why|reason|expla|analys|comment|feedback|thought|thinking|rationale|justif|begr|grund|raz[oó]n|raison|motiv"
     r"|claim|statement|sentence|quote|summary"
@@ -71,29 +69,17 @@ def _spelling(slot: Slot, levels: Levels | None, inputs: Sequence[str]) -> str:
 
 
 def _number(inside: str, parts: Sequence[str]) -> str:
-    """Return the spelling of a range or of listed numbers, open where its steps are; empty for anything else."""
-    first, special = parts[0], [part for part in parts[1:] if part]
+    """Return the spelling of a range or of listed numbers, open where more may count; empty for anything else."""
     if len(parts) > 1 and all(re.fullmatch(_N, part) for part in parts):
         values = sorted(parts, key=float)
-        if '"' in inside:  # texts, not numbers
-            return f" {OPEN} ".join(map(quoted_word, values))
-        return " < ".join(values) if len(values) > 2 else f" {OPEN} ".join(values)
-    if not (found := _RANGE.fullmatch(first)) or not float(found["low"]) < float(found["high"]):
+        return f" {OPEN} ".join(map(quoted_word, values) if '"' in inside else values)  # texts, or numbers
+    if not (found := _RANGE.fullmatch(inside)) or not float(found["low"]) < float(found["high"]):
         return ""
-    whole = "." not in found["low"] + found["high"] and not re.search(r"(?i)decim|float|frac|real", found["told"])
-    span = _span(found["low"], found["high"])
-    if steps := _STEPS.search(inside):
-        return f"{span} by {steps[1]}"
-    if re.search(r"\w", found["more"]):
-        return f"{span} {OPEN}"
-    span += "" if whole and (found["low"], found["high"]) != ("0", "1") else f" by {OPEN}"
-    known = [part for part in special if _SPECIAL.fullmatch(part)]
-    return span + "".join(f" or {quoted_word(part)}" for part in known) + f" {OPEN}" * (len(known) < len(special))
-
-
-def _span(low: str, high: str) -> str:
-    low, high = (text.removesuffix(".0") for text in (low, high))
-    return f"{low}{' to ' if low.startswith('-') else '-'}{high}"
+    fine = "." in found["low"] + found["high"] or re.search(r"(?i)decim|float|frac|real", found["told"])
+    low, high = (found[end].removesuffix(".0") for end in ("low", "high"))
+    span = f"{low}{' to ' if low.startswith('-') else '-'}{high}"
+    span += f" by {OPEN}" if fine or (low, high) == ("0", "1") else ""
+    return span + f" {OPEN}" * bool(re.search(r"\w", found["more"]))
 
 
 def _are_words(inside: str, parts: Sequence[str]) -> bool:

@@ -187,7 +187,7 @@ class EngineProcess:
                 remove(self._temporary, self._shared)
                 os.close(self._in)
                 os.close(self._out)
-                self.output.finish()
+                self.output.close()
         number = self._process.returncode or 0
         names = {int(each): each.name for each in signal.Signals}
         return f"exit status {number}" if number >= 0 else f"killed by {names.get(-number, f'signal {-number}')}"
@@ -203,16 +203,19 @@ class EngineProcess:
 
 
 def wait_for(processes: Sequence[EngineProcess], seconds: float) -> Collection[int]:
-    """Wait until a process sends something; meanwhile write what they take. Return the pipes with something to do."""
+    """Wait until a process sends or prints something; meanwhile write what they take. Return the pipes to look at."""
     poll = select.poll()
     for each in processes:
         poll.register(each._in, select.POLLIN)
         if each._unsent:
             poll.register(each._out, select.POLLOUT)
+        if not each.output.ended:
+            poll.register(each.output.stream, select.POLLIN)
     ready = dict(poll.poll(seconds * 1000))
     for each in processes:
         if each._out in ready:
             each.flush()
+        each.output.take()
     return ready
 
 
@@ -227,69 +230,53 @@ def _temporary_folder() -> str:
 
 
 class Output:
-    """Reads everything that the process prints. Until it is ready we keep the last lines, in case it does not start.
+    """Everything that the process prints. Until it is ready we keep the last lines, in case it does not start.
 
     `log` receives everything until then. After `forget` we keep no text, since it may quote a case: only whether memory
     ran out.
     """
 
     def __init__(self, stream: IO[bytes], log: BinaryIO | None = None) -> None:
-        self._stream, self._log = stream, log
+        self.stream, self._log = stream, log
         self._lines: deque[str] = deque(maxlen=KEPT)
         self._rest = b""
         self._keep = True
-        self.memory_ran_out = False
+        self.ended = self.memory_ran_out = False
         self.log_ended = ""
         """Why `log` is incomplete; empty if it is not."""
-        self._reading = threading.Lock()
         os.set_blocking(stream.fileno(), False)
-        self._thread = threading.Thread(target=self._drain, daemon=True)
-        self._thread.start()
 
     @property
     def text(self) -> str:
         """Return the last lines."""
-        with self._reading:
-            return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
+        return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
 
     def forget(self) -> None:
         """Write what the process has printed so far into the log, then drop it and keep nothing more."""
-        with self._reading:
-            self._take()  # reads as much as a pipe can hold
-            self._keep = False
-            self._lines.clear()
-            self._close_log()
+        self.take()
+        self._keep = False
+        self._lines.clear()
+        self._close_log()
 
-    def finish(self) -> None:
-        """Wait until everything is read."""
-        self._thread.join(timeout=1.0)
-
-    def _drain(self) -> None:
-        poll, more = select.poll(), True
-        poll.register(self._stream, select.POLLIN)
-        while more:
-            poll.poll()
-            with self._reading:
-                more = self._take()
-        with self._reading:
-            self._stream.close()
-            self._close_log()
-
-    def _take(self) -> bool:
-        """Read what is there; return False at the end."""
+    def take(self) -> None:
+        """Read what is there: at most what a pipe holds."""
         try:
-            piece = b"" if self._stream.closed else os.read(self._stream.fileno(), TOGETHER)
+            piece = os.read(self.stream.fileno(), TOGETHER)
         except BlockingIOError:
-            return True
-        if not piece:
-            return False
+            return
+        self.ended = not piece
         *lines, rest = (self._rest + piece).split(b"\n")
         self.memory_ran_out |= any(b"out of memory" in line.lower() for line in (*lines, rest))
         self._rest = rest[-LONGEST_LINE:]
         if self._keep:
             self._lines += map(_line, lines)
             self._write(piece)
-        return True
+
+    def close(self) -> None:
+        """Read the rest, once the process has ended."""
+        self.take()
+        self.stream.close()
+        self._close_log()
 
     def _write(self, piece: bytes) -> None:
         rest = memoryview(piece)

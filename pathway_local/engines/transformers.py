@@ -59,8 +59,7 @@ class TransformersEngine:
         device = str(config.settings.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
         tokenizer = transformers.AutoTokenizer.from_pretrained(config.model, trust_remote_code=False)
         model = _whole_model(config)
-        self._noting = False  # whether the batch asks for log-probabilities
-        _compute_logits_in_float32(model.to(device).eval(), lambda: self._noting)
+        _compute_logits_in_float32(model.to(device).eval())
         self._model = outlines.from_transformers(model, tokenizer)
         self._grammars = LLGuidanceBackend(self._model)  # kept: reading a large vocabulary takes a second
         self._end: int = tokenizer.eos_token_id
@@ -122,7 +121,6 @@ class TransformersEngine:
         rows = [[self._end] * (longest - len(ids)) + list(ids) for ids in prompts]
         seen = [[0] * (longest - len(ids)) + [1] * len(ids) for ids in prompts]
         draw = Draw(batch, self._beat)
-        self._noting = any(item.logprob_ids for item in batch)
         model = self._model.model
         with torch.inference_mode():
             out = model.generate(
@@ -174,25 +172,19 @@ def _whole_model(config: EngineConfig) -> Any:
     return model
 
 
-def _compute_logits_in_float32(model: Any, wanted: Callable[[], bool]) -> None:
-    """Make a judge of 16-bit numbers compute its last layer in float32: where it is `wanted`, and on a GPU always.
+def _compute_logits_in_float32(model: Any) -> None:
+    """Make a judge of 16-bit numbers compute its last layer in float32 on a GPU, where that is free.
 
-    There it is free; on a processor each token would take twice as long. A quantized last layer stays as it is.
+    On a processor each token would take twice as long. A quantized last layer stays as it is.
     """
     import torch
 
     head = model.get_output_embeddings()
-    if type(head) is not torch.nn.Linear or head.bias is not None or head.weight.dtype == torch.float32:
-        return
-    usual = head.forward
-
-    def forward(hidden: "torch.Tensor") -> "torch.Tensor":
-        if hidden.is_cuda:
-            flat = torch.mm(hidden.flatten(0, -2), head.weight.t(), out_dtype=torch.float32)
-            return flat.unflatten(0, hidden.shape[:-1])
-        return torch.nn.functional.linear(hidden.float(), head.weight.float()) if wanted() else usual(hidden)
-
-    head.forward = forward
+    plain = type(head) is torch.nn.Linear and head.bias is None and head.weight.dtype != torch.float32
+    if plain and head.weight.is_cuda:
+        head.forward = lambda hidden: torch.mm(
+            hidden.flatten(0, -2), head.weight.t(), out_dtype=torch.float32
+        ).unflatten(0, hidden.shape[:-1])
 
 
 class Draw:

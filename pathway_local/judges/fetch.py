@@ -45,7 +45,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     fails, EngineError if their hash is neither the registry's nor that of an earlier fetch of the same revision.
     """
     check_source(spec)
-    folder = models_home() / spec.name.replace(":", "-")
+    folder = models_home() / spec.name
     before = read_record(folder)
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
@@ -68,11 +68,8 @@ def check_source(spec: JudgeSpec) -> None:
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
-    """Return a line for models.yaml that accepts only these exact files; a variant becomes a separate entry."""
-    pinned = f"revision: {record.revision}, sha256: {record.sha256}"
-    if ":" in spec.name:
-        return f"{spec.name.replace(':', '-')}: {{source: {spec.source}, {pinned}}}"
-    return f"{spec.name}: {{{pinned}}}"
+    """Return a line for models.yaml that accepts only these exact files."""
+    return f"{spec.name}: {{revision: {record.revision}, sha256: {record.sha256}}}"
 
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:

@@ -85,22 +85,7 @@ def _revision(text: str | None) -> str | None:
     return text
 
 
-VariantName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-"""Part of a folder's name, so no path."""
 Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
-
-
-class Variant(Keys):
-    """The same judge from another source: usually in another precision."""
-
-    source: Source
-    revision: Word | None = None
-    precision: Precision
-    weights_gb: Positive | None = None
-    licence: Text | None = None
-    notes: Text = ""
-
-    _check_revision = field_validator("revision")(_revision)
 
 
 class RegistryEntry(Keys):
@@ -122,7 +107,6 @@ class RegistryEntry(Keys):
     precision: Precision = "bf16"
     dtype: Dtype = "auto"
     weights_gb: Positive | None = None
-    variants: Mapping[VariantName, Variant] = Field(default_factory=dict)
     system: System = "native"
     thinking: ThinkingSpec | None = None
     end_of_turn: tuple[Word, ...] = ()
@@ -180,13 +164,7 @@ class JudgeSpec(RegistryEntry):
         """Return the line of a models.yaml that adds these keys to its entry."""
         if self.origin == FOLDER:
             return f"`mine: {{source: {self.source}, {keys}}}`"
-        return f"`{self.name.partition(':')[0]}: {{{keys}}}`"
-
-    def variant(self, name: str) -> "JudgeSpec":
-        """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
-        chosen = self.variants[name].model_dump(exclude_none=True)
-        unknown = dict.fromkeys(("revision", "sha256", "weights_gb"))
-        return self.model_copy(update={**unknown, "variants": {}, **chosen, "name": f"{self.name}:{name}"})
+        return f"`{self.name}: {{{keys}}}`"
 
 
 MOST_DIGITS = 10

@@ -9,7 +9,7 @@ all that was asked.
 import json
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +23,13 @@ LIMITS = {"chat template": (2, 512), "tokenizer": (20, 2048)}
 """Seconds of processor time and megabytes of memory. The largest tokenizer that we know takes 3 seconds."""
 
 MOST_CHARACTERS = 1_000_000
+
+LONGEST_TOKEN = 1_000
+"""Characters of a token that a tokenizer's settings name: libraries need a minute for a million."""
+
+KEEP_LENGTH = ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents", "BertNormalizer", "ByteLevel")
+"""Normalizers that never make a text much longer. Others are refused, but Sequence, Prepend, and a Replace like these.
+"""
 
 MOST_IDS = 1 << 22
 """Tables of a vocabulary have a row for each id up to the largest; no model has over a million."""
@@ -89,14 +96,53 @@ def _refuse(message: str) -> NoReturn:
 
 def try_tokenizer(folder: str) -> dict[str, Any]:
     """Load a folder's tokenizer and encode some texts; return an empty answer, or the error."""
+    described = _read(Path(folder, "tokenizer.json"))
+    if refused := _refusal(described, Path(folder)):
+        return {"error": refused}
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(Path(folder, "tokenizer.json")))
+    tokenizer = Tokenizer.from_str(json.dumps(described))
     if (largest := max(tokenizer.get_vocab().values(), default=0)) >= MOST_IDS:
         return {"error": f"has an id of {largest:,}"}
     for text in TEXTS:
         tokenizer.encode(text)
     return {}
+
+
+def _refusal(described: dict[str, Any], folder: Path) -> str:
+    """Return why we do not load a tokenizer; empty if we do."""
+    settings = _read(folder / "tokenizer_config.json")
+    settings.pop("chat_template", None)
+    names = [settings, described.get("added_tokens"), _read(folder / "special_tokens_map.json")]
+    if any(len(text) > LONGEST_TOKEN for text in _texts(names)):
+        return f"names a token of over {LONGEST_TOKEN:,} characters"
+    changes = _changes(described.get("normalizer"))
+    return next((f"changes texts by {name}, which we do not allow" for name in changes), "")
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(inner)
+
+
+def _changes(step: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the steps of a normalizer that may make a text much longer."""
+    kind = step["type"] if step else "Sequence"
+    if step and kind == "Sequence":
+        for inner in step["normalizers"]:
+            yield from _changes(inner)
+    elif step and kind == "Replace":
+        if len(step["content"]) > len(step["pattern"].get("String", "")):
+            yield "Replace"
+    elif step and kind not in (*KEEP_LENGTH, "Prepend"):
+        yield ascii(kind)[:60]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found = json.loads(path.read_bytes()) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
 
 
 def answer(request: str) -> str:

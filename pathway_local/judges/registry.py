@@ -90,30 +90,17 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """Return the judge of that name, `NAME:VARIANT`, folder, or folder's name in `models_home()`.
+        """Return the judge of that name, folder, or folder's name in `models_home()`.
 
         If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
         Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
         """
-        spec = self._named(name)
-        if spec is None:
-            spec = _of_folder(name, self.specs)
+        spec = self.specs.get(name) or _of_folder(name, self.specs)
         try:
             folder = find_folder(spec.name, spec.source, spec.revision)
         except WeightsMissing:
             return spec
         return complete(spec, folder) if (folder / "config.json").is_file() else spec
-
-    def _named(self, name: str) -> JudgeSpec | None:
-        base, _, variant = name.partition(":")
-        if name in self.specs:
-            return self.specs[name]
-        if variant and base in self.specs:
-            spec = self.specs[base]
-            if variant not in spec.variants:
-                raise UnknownName(f"variant of {base}", variant, spec.variants)
-            return spec.variant(variant)
-        return None
 
 
 def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
@@ -152,11 +139,17 @@ def user_file() -> Path:
     return Path(config) / "pathway-local" / "models.yaml"
 
 
+NAME_ONE = "Name a built-in entry, or one that stands before it."
+OF_SOURCE = ("source", "revision", "sha256", "weights_gb", "notes")
+"""Keys that an entry does not take from the one that it is like."""
+
+
 def load_registry(extra: Path | None = None) -> Registry:
     """Return the built-in entries, overridden by the user's own, and those by the entries of the file `extra`.
 
     A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
-    with another source starts anew. Raises RegistryError that names file, line and key.
+    with another source starts anew, or from the entry that it is `like`. Raises RegistryError that names file, line and
+    key.
     """
     paths = [*([user_file()] if user_file().is_file() else []), *([extra] if extra is not None else [])]
     files = [_built_in(), *map(_read, paths)]
@@ -166,6 +159,10 @@ def load_registry(extra: Path | None = None) -> Registry:
             before = merged.get(name, {})
             if "source" in before and entry.get("source", before["source"]) != before["source"]:
                 before = {}
+            if (like := entry.pop("like", None)) is not None:
+                if str(like) not in merged:
+                    raise RegistryError(f"{file.where(name, 'like')}: {name}.like names no entry above", NAME_ONE)
+                before |= {key: value for key, value in merged[str(like)].items() if key not in OF_SOURCE}
             merged[name] = {**before, **entry, **_joined_settings(before.get("engine"), entry.get("engine"))}
     return Registry(
         {name: _spec(name, keys, [each for each in files if name in each.tree]) for name, keys in merged.items()}

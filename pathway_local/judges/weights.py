@@ -137,7 +137,7 @@ def _place_of(name: str, source: str, revision: str | None) -> Path:
         if not is_folder(folder):
             raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
         return folder.resolve()
-    own = models_home() / name.replace(":", "-")
+    own = models_home() / name
     if own.is_dir():
         return own
     from huggingface_hub import snapshot_download  # takes a second to import, which help and the demo need not

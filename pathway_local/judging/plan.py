@@ -91,7 +91,6 @@ class Plan:
     header_row: Annotated[int | None, Field(ge=1, le=100_000)] = None
     sheet: str = ""
     map: Annotated[Mapping[str, str], BeforeValidator(columns_by_input)] = field(default_factory=dict)
-    pair_by: str = ""
     keep: Annotated[Sequence[str] | None, BeforeValidator(_kept)] = ()
     truncate: str | None = None
     limit: Annotated[int | None, Field(ge=1, le=LARGEST)] = None

@@ -14,7 +14,7 @@ from pathway_local.judges.judge_spec import JudgeSpec, chat_settings, think_budg
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import Sampling
-from pathway_local.rater import GROUP, Rater, refuse_adjudicators_name
+from pathway_local.rater import GROUP, Rater
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
@@ -111,7 +111,6 @@ def planned_raters(
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judge or [_usual_judge(run, plan.rater)]]
     for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
-        refuse_adjudicators_name(name)
         if GROUP in name:
             said = f"{name!r} can't be a judge's name: with a {GROUP} it would count as one of several raters"
             raise UsageError(said, f"Give --rater a name without {GROUP}.")
@@ -132,10 +131,6 @@ def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
     pairs = [rubric.pair for rubric in rubrics if rubric.pair]
     if plan.orders and not pairs:
         raise UsageError("--orders is for rubrics that compare two responses", "Leave it out, or name such a rubric.")
-    if plan.pair_by and plan.id:
-        raise UsageError("with --pair-by, its column has the ids of the cases", "Leave --id out.")
-    if plan.pair_by and len(pairs) < len(rubrics):
-        raise UsageError("--pair-by is for rubrics that compare two responses", "Name such rubrics alone.")
     if any(plan.truncate in (*pair.swap, *pair.swap.values()) for pair in pairs):
         said = f"--truncate {plan.truncate} would cut one of the two responses that are compared"
         raise UsageError(said, "Name another input, or take a judge with a longer context.")

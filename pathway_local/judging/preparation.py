@@ -179,9 +179,7 @@ def _open_cases(
         if given and not isinstance(plan.cases, Path):
             raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(
-        plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row, plan.sheet
-    )
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.header_row, plan.sheet)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

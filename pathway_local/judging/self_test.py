@@ -12,6 +12,7 @@ from pathway_local.judging.recorder import Tally
 from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
+from pathway_local.sheets.kinds import open_sheet
 
 
 def run_self_test(
@@ -28,9 +29,8 @@ def run_self_test(
     optional |= {tested.roles["answer"]} if "reference" in tested.roles else set()
     needed = {tested.rubric.name: [*inputs]}
     talks = {name for name, wanted in inputs.items() if wanted.conversation}
-    cases = CasesFile(
-        plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
-    )
+    whole = open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet)
+    cases = CasesFile(whole, needed, plan.map, plan.id, optional, talks)
     tell_reading(cases, watcher.notice)
     watcher.notice(", ".join(f"{name} is the {role}" for role, name in tested.roles.items()))
     subjects = draw(cases, tested, size)

@@ -32,7 +32,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV
 from pathway_local.sheets.kinds import Page, kind_of
-from pathway_local.sheets.row import CellValue, json_text, may_run
+from pathway_local.sheets.row import json_text, may_run
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
@@ -93,9 +93,9 @@ class VerdictTable:
         self.columns, self.failure_columns = [*first, *fields, *last], [*first, *last]
         if only:
             self.columns = _chosen(only, self.columns, run)
-        self.failures: list[dict[str, CellValue]] = []
+        self.failures: list[dict[str, Value]] = []
 
-    def rows(self) -> Iterator[dict[str, CellValue]]:
+    def rows(self) -> Iterator[dict[str, Value]]:
         """Yield a row for each case, rater and rubric; it may lack columns."""
         self.failures.clear()
         for record in self._run.records():
@@ -139,11 +139,11 @@ def export_onto(
     records_of, counts, met = _records_by_row(run), Counter[str](), 0
     delimited, sheet = kind_of(target) in (CSV, TSV), cases.path.name
 
-    def cells_of(row: Case | BadRow) -> dict[str, CellValue]:
+    def cells_of(row: Case | BadRow) -> dict[str, Value]:
         nonlocal met
         own_texts = (*(row.inputs.values() if isinstance(row, Case) else ()), *row.metadata.values())
         counts[RUNS] += delimited and any(map(may_run, own_texts))
-        cells: dict[str, CellValue] = {}
+        cells: dict[str, Value] = {}
         found = list(records_of(row))
         met += len(found)
         counts[f"rows of {sheet} without a verdict"] += not found

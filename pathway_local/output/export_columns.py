@@ -13,7 +13,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
-from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
 
@@ -23,7 +22,7 @@ class Column:
 
     name: str
     meaning: str
-    value: Callable[[Record], CellValue]
+    value: Callable[[Record], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ CAUTION = "caution"
 """The column of a judge's label, which must stand wherever its scores do; it depends on the rater alone."""
 
 CASE_COLUMNS = [
-    Column("case", "the case's id", lambda record: record.typed()[""]),
+    Column("case", "the case's id", lambda record: record.case_id),
     Column("rater", "who judged it", lambda record: record.rater),
     Column("rubric", "by which rubric", lambda record: record.rubric),
 ]
@@ -78,18 +77,14 @@ END_COLUMNS = [
 
 # SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
 # all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
-# A text is of a whole number if it reads the same as that number: 007 and 1e3 are no such texts. Only texts without a
-# kind come from a sheet that had no types; others were texts there.
+# A text is of a number if it reads the same as that number: 007 and 1e3 are no such texts.
 _METADATA = """
     SELECT each.key, MIN(row), each.id,
-        MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
-            AND MAX(kinds) IS NULL
+        MIN(each.value IN ('', CAST(CAST(each.value AS INTEGER) AS TEXT), CAST(CAST(each.value AS REAL) AS TEXT)))
+            AND MAX(each.value <> '')
     FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
     WHERE EXISTS (SELECT 1 FROM current WHERE case_key = cases.key)
     GROUP BY each.key ORDER BY 2, 3
-"""
-_TYPED = """
-    SELECT DISTINCT each.key FROM cases, json_each(CASE WHEN json_valid(kinds) THEN kinds END) AS each
 """
 _FIELDS = """
     SELECT rater_id, each.key, MIN(row), each.id
@@ -108,25 +103,24 @@ _FILLED = """
 class MetadataColumns:
     """The columns of the metadata that a run keeps, unlike those of `fields`.
 
-    Cells have the types of their sheet. In one that has texts alone, a column of whole numbers holds numbers.
+    A column of numbers holds numbers, any other one texts.
     """
 
     def __init__(self, run: RunFile, fields: Iterable[str]) -> None:
-        found = {name: bool(whole) for name, _, _, whole in run.database.stream(_METADATA)}
-        self._typed = {name for (name,) in run.database.stream(_TYPED)}
-        self._whole = {name for name, whole in found.items() if whole}
+        found = {name: bool(numbers) for name, _, _, numbers in run.database.stream(_METADATA)}
+        self._numbers = {name for name, numbers in found.items() if numbers}
         self._by_name = _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
         self.names = list(self._by_name.values())
 
-    def cells(self, record: Record) -> dict[str, CellValue]:
+    def cells(self, record: Record) -> dict[str, Value]:
         """The record's cells by column."""
-        typed = record.typed()
-        return {column: self._cell(name, typed.get(name, "")) for name, column in self._by_name.items()}
+        texts = record.metadata
+        return {column: self._cell(name, texts.get(name, "")) for name, column in self._by_name.items()}
 
-    def _cell(self, name: str, value: CellValue) -> CellValue:
-        if value == "" and name in self._typed | self._whole:
-            return None
-        return int(value) if name in self._whole and isinstance(value, str) else value
+    def _cell(self, name: str, text: str) -> Value:
+        if name not in self._numbers:
+            return text
+        return (float(text) if "." in text else int(text)) if text else None
 
 
 def names(columns: Iterable[Column]) -> list[str]:
@@ -134,7 +128,7 @@ def names(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns]
 
 
-def cells_in(columns: Iterable[Column], record: Record) -> dict[str, CellValue]:
+def cells_in(columns: Iterable[Column], record: Record) -> dict[str, Value]:
     """The record's cells in these columns, without empty ones."""
     return {column.name: value for column in columns if (value := column.value(record)) is not None}
 
@@ -175,7 +169,7 @@ class RubricColumns:
         """The columns behind those of `of` that the rater's outcomes fill."""
         return [name for name in names(END_COLUMNS) if name not in self._empty.get(rater.name, ())]
 
-    def cells(self, record: Record) -> dict[str, CellValue]:
+    def cells(self, record: Record) -> dict[str, Value]:
         """The record's cells by column, without those about the case."""
         cells = cells_in(END_COLUMNS, record)
         if label := self._labels.get(record.rater):

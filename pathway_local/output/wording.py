@@ -8,9 +8,9 @@ from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
-from pathway_local.words.language import Language
+from pathway_local.words.language import ENGLISH, Language
 
-WORDS = ("word", "key", "rater", "raters", "case")
+WORDS = ("word", "levels", "key", "rater", "raters", "case")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ class Wording:
         shown = [
             column
             for column in table.columns
-            if (self._full or not column.detail) and any(_is_shown(row, column) for row in table.rows)
+            if (self._full or not column.detail)
+            and (self.say.name == ENGLISH or not column.english)
+            and any(_is_shown(row, column) for row in table.rows)
         ]
         if not self._full:
             shown = [column for column in shown if not self._leaves_out(table, column, shown)]
@@ -122,7 +124,7 @@ class Wording:
         """Yield the parts of a column: an estimate that is alone has its interval in a column of its own."""
         head = self.head(table, column)
         if column.kind == "counts":
-            yield column, *_side_by_side([row.get(column.name) for row in table.rows])
+            yield column, *_side_by_side([row.get(column.name) for row in table.rows], self.say)
             return
         cells = [self._cell(table, column, row) for row in table.rows]
         if column.kind == "estimate" and alone:
@@ -147,8 +149,8 @@ class Wording:
             return self._estimate(value, row, percent=column.percent)
         if isinstance(value, Undefined):
             return self._mark(self.say.reason(value.reason))
-        if column.kind == "key":
-            return self.say.word(str(value))
+        if column.kind in ("key", "levels"):
+            return self.say.word(str(value)) if column.kind == "key" else self.say.levels(str(value))
         if column.kind == "share" and isinstance(value, int | float):
             return self.say.share(value)
         if isinstance(value, int) and column.kind != "word":
@@ -199,13 +201,14 @@ def _is_shown(row: Mapping[str, Cell], column: Column) -> bool:
     return value is not None and value != () and not (column.usual and str(value) == column.usual)
 
 
-def _side_by_side(found: Sequence[Cell]) -> tuple[str, list[str]]:
+def _side_by_side(found: Sequence[Cell], say: Language) -> tuple[str, list[str]]:
     """The head and the cells of counts by level in one column: columns of their own would not fit on a terminal."""
     counts = [{level.value: level for level in each} if isinstance(each, tuple) else {} for each in found]
     levels = sorted(dict.fromkeys(level for each in counts for level in each), key=float)
     shown = [[_starred(each[level]) if level in each else "" for level in levels] for each in counts]
-    width = max((len(text) for text in (*levels, *(cell for cells in shown for cell in cells))), default=0)
-    lines = [" ".join(text.rjust(width) for text in cells) for cells in (levels, *shown)]
+    named = [say.levels(level) for level in levels]
+    width = max((len(text) for text in (*named, *(cell for cells in shown for cell in cells))), default=0)
+    lines = [" ".join(text.rjust(width) for text in cells) for cells in (named, *shown)]
     return lines[0], lines[1:]
 
 

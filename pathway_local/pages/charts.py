@@ -19,9 +19,7 @@ MOST_BARS = 21
 
 
 MOST_LEVELS = 12
-"""Levels of a matrix that fits on a page."""
-
-SHADES = 5
+"""Levels that a bar of all levels has room for."""
 
 MOST_MARKS = 40
 """Rows in a chart; the table behind it has more."""
@@ -85,14 +83,13 @@ def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its caption: bars, marks on an axis (around zero or not), points, or a matrix.
+    """A chart with its caption: bars, marks on an axis (around zero or not), or points.
 
     A tick has a label and its place; a point of a reliability diagram its place with the ends of its interval, from the
     left and from the top.
-    Each cell of a matrix has its count, its shade from 0 to `SHADES`, and whether both raters gave that level.
     """
 
-    kind: Literal["bars", "marks", "diagram", "matrix"]
+    kind: Literal["bars", "marks", "diagram"]
     caption: str
     bars: Sequence[Bar] = ()
     marks: Sequence[Mark] = ()
@@ -100,8 +97,6 @@ class Figure:
     ticks: Sequence[tuple[str, float]] = ()
     around_zero: bool = False
     more: int = 0
-    levels: Sequence[str] = ()
-    rows: Sequence[Sequence[tuple[str, int, bool]]] = ()
 
 
 def figures(table: Table, wording: Wording) -> Iterator[Figure]:
@@ -110,8 +105,6 @@ def figures(table: Table, wording: Wording) -> Iterator[Figure]:
         yield from _bars(table, wording)
     elif table.chart == "interval":
         yield from _marks(table, wording)
-    elif table.chart == "matrix":
-        yield from _matrix(table, wording)
     elif table.chart == "calibration":
         yield from _diagram(table, wording)
 
@@ -136,7 +129,7 @@ def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
     for start in range(0, len(levels), size):
         some = levels[start : start + size]
         count = sum(level.count for level in some)
-        name = some[0].value if len(some) == 1 else f"{some[0].value}–{some[-1].value}"
+        name = "–".join(say.levels(each.value) for each in some[:: max(1, len(some) - 1)])
         label = visible(some[0].label) if len(some) == 1 else ""
         said = f"{say.count(count)} · {say.share(count / every)}"
         yield Bar(name, short(label), said, round(100 * count / every, 2), some[0].off_scale)
@@ -165,21 +158,6 @@ def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
         around_zero=not table.scale,
         more=len(found) - len(marks),
     )
-
-
-def _matrix(table: Table, wording: Wording) -> Iterator[Figure]:
-    name = table.of_kind("counts")[0].name
-    rows = [cell for row in table.rows if isinstance(cell := row.get(name), tuple)]
-    most = max(1, *(level.count for row in rows for level in row))
-    if len(rows) <= MOST_LEVELS:
-        shaded = [
-            [
-                (wording.say.count(each.count), -(-each.count * SHADES // most), at == place)
-                for at, each in enumerate(row)
-            ]
-            for place, row in enumerate(rows)
-        ]
-        yield Figure("matrix", wording.caption(table), levels=[level.value for level in rows[0]], rows=shaded)
 
 
 def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:

@@ -19,7 +19,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.pages.charts import Figure, figures
-from pathway_local.results.table import Table
+from pathway_local.results.table import Table, unasked
 from pathway_local.system.private_file import check_output, output_file
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -158,14 +158,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Tables below one heading, what came out, and the notes and readings behind them."""
+    """Tables below one heading, what came out, and the notes behind them."""
 
     heading: str
     answers: tuple[str, ...]
     blocks: tuple[Block, ...]
     below: tuple[str, ...]
     lines: tuple[str, ...]
-    readings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,36 +177,30 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def sections(tables: Sequence[Table], say: Language) -> list[Section]:
-    """The tables by section, in the order in which these come first."""
+def sections(tables: Sequence[Table], say: Language, *, full: bool = False) -> list[Section]:
+    """The tables by section, in the order in which these come first; `full` also shows their columns in detail."""
     keys = dict.fromkeys(table.section or table.key for table in tables)
-    return [_section(key, [each for each in tables if (each.section or each.key) == key], say) for key in keys]
+    return [
+        _section(key, [each for each in tables if (each.section or each.key) == key], say, full=full) for key in keys
+    ]
 
 
-def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
+def _section(key: str, tables: Sequence[Table], say: Language, *, full: bool) -> Section:
     title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
     lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
     parts = [
-        part_of(heading, list(together), say)
+        part_of(heading, list(together), say, full=full)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
     return Section(key, title, lead, tuple(parts))
 
 
-def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
+def part_of(heading: str, tables: Sequence[Table], say: Language, *, full: bool = False) -> Part:
     """The tables below one heading, with what must be said about them; warnings stand at the top of the page."""
-    wording = Wording(say)
-    blocks = _together(tables, wording, say)
-    columns = {column.name: (each, column) for each in tables for column in each.columns}
-    readings = (
-        f"{wording.head(each, column)}: {said}"
-        for each, column in columns.values()
-        if (said := wording.reading(column))
-    )
-    notes = tuple(wording.notes(tables, "says", "note"))
-    return Part(
-        visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
-    )
+    wording = Wording(say, full=full)
+    blocks = _together(tables, wording)
+    answers, lines = wording.notes(tables, "answer"), wording.notes(tables, "says", "note")
+    return Part(visible(heading), tuple(answers), blocks, tuple(wording.below()), tuple(lines))
 
 
 def warnings(tables: Sequence[Table], say: Language) -> list[str]:
@@ -235,13 +228,13 @@ def _score(table: Table) -> tuple[object, object] | None:
 
 def blocks(tables: Sequence[Table], say: Language) -> tuple[Block, ...]:
     """The tables with their charts, without what is to be said about them."""
-    return _together(tables, Wording(say), say)
+    return _together(tables, Wording(say, full=False))
 
 
-def _together(tables: Sequence[Table], wording: Wording, say: Language) -> tuple[Block, ...]:
+def _together(tables: Sequence[Table], wording: Wording) -> tuple[Block, ...]:
     """The blocks of tables; charts of one kind that follow each other share one, so that they stand side by side."""
     found = list[Block]()
-    for block in (block for each in tables if each.rows for block in _blocks(each, wording, say)):
+    for block in (block for each in tables if each.rows for block in _blocks(each, wording)):
         last = found[-1] if found else None
         if last and last.figures and block.figures and last.figures[0].kind == block.figures[0].kind != "marks":
             found[-1] = replace(last, figures=last.figures + block.figures, worded=last.worded + block.worded)
@@ -250,28 +243,22 @@ def _together(tables: Sequence[Table], wording: Wording, say: Language) -> tuple
     return tuple(found)
 
 
-def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
-    """Yield the table; where it has columns in detail, all of it is folded below its other columns."""
+def _blocks(table: Table, wording: Wording) -> Iterator[Block]:
+    """Yield the table with its charts; behind these, and where it is in detail, it is closed."""
     # A reader of a page may not be allowed to know of a case, so ids stay out of it.
-    shown = [column for column in table.columns if column.kind != "case"]
-    told = Table(table.key, table.about, shown, table.rows, chart=table.chart, scale=table.scale)
+    told = replace(table, columns=[column for column in table.columns if column.kind != "case"])
     key = f"table.{table.key}"
     lead = wording.say.text("leads", key, table.about) if wording.say.has("leads", key) else ""
     drawn = tuple(figures(told, wording))
-    whole = wording.table(told)
-    if table.detail or drawn:
-        yield Block(lead, drawn, () if table.chart == "matrix" and drawn else (whole,), folded=True)
-        return
-    brief = Wording(say, full=False).table(told)
-    yield Block(lead, (), (brief,), folded=False)
-    if brief.heads != whole.heads:
-        yield Block("", (), (whole,), folded=True)
+    yield Block(lead, drawn, (wording.table(told),), folded=bool(table.detail or drawn))
 
 
-def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str) -> str:
+def tables_page(
+    name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str, *, full: bool
+) -> str:
     """The page of an analysis of a run; `command` made it, at the time `made` in ISO 8601."""
-    wording = Wording(say)
     kind = say.text("analyses", name, {}) if say.has("analyses", name) else name.capitalize()
+    shown = tables if full else unasked(tables)
     return page(
         "tables.html",
         say,
@@ -279,8 +266,8 @@ def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, com
         made=say.time(made),
         kind=kind,
         name=visible(run),
-        answers=wording.notes(tables, "answer")[:MOST_ANSWERS],
+        answers=Wording(say).notes(tables, "answer")[:MOST_ANSWERS],
         warnings=warnings(tables, say),
-        sections=sections(tables, say),
+        sections=sections(shown, say, full=full),
         command=visible(join(command)),
     )

@@ -55,7 +55,7 @@ class RatingPages:
             compared=compared,
             scores=rubric.format.scores,
             levels={name: _scale(score, self.say) for name, score in rubric.format.scores.items()},
-            words=[(visible(line), is_heading) for line, is_heading in told_to_people(rubric)],
+            words=[(visible(line), is_heading) for line, is_heading in told_to_people(rubric, self.say)],
             longest_comment=LONGEST_COMMENT,
         )
         file.write(made.encode("utf-8", "replace"))
@@ -67,10 +67,10 @@ def _scale(score: ScoreField, say: Language) -> list[tuple[str, str, str]]:
     spelled = list(reversed(score.values_by_text(False).items()))
     shown = [text if value in score.written else str(value) for text, value in spelled]  # 4, where a judge writes 4.0
     levels = [
-        (text, visible(_label(told, score.levels.get(value, ""))), key)
+        (text, say.levels(_label(told, score.levels.get(value, ""))), key)
         for (text, value), told, key in zip(spelled, shown, _keys(shown), strict=True)
     ]
-    return levels if has_cant_say(score) else [*levels, (CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY)]
+    return levels if has_cant_say(score) else [*levels, (CANT_SAY, say("cant_say"), _CANT_SAY_KEY)]
 
 
 def _label(text: str, name: str) -> str:

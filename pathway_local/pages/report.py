@@ -67,8 +67,8 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
     raters = dict.fromkeys((rater.name, rater.kind) for rater in found.raters)
     yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in raters]
     if found.jobs:
-        days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
-        yield say("when"), [" – ".join(days)]
+        days = (found.jobs[0].started, found.jobs[-1].ended or found.jobs[-1].started)
+        yield say("when"), [" – ".join(dict.fromkeys(map(say.day, days)))]
     seals = [Seal.recorded(each["seal"]) for job in found.jobs for each in job.engines if "seal" in each]
     network = list(dict.fromkeys(_sealed(seal, say) for seal in seals))
     hosted = list(dict.fromkeys(rater.name for rater in found.raters if rater.kind == "hosted"))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import RaterKind
-from pathway_local.results.reading_list import CaseToRead, Given, Said
+from pathway_local.results.reading_list import NOTES, CaseToRead, Given, Said
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
-from pathway_local.words.language import Language
+from pathway_local.words.language import ENGLISH, Language
 
 EXCERPT = 160
 """Characters of a text in a table; the case itself has all."""
@@ -86,11 +86,22 @@ def voice(said: Said, rubric: Rubric, say: Language) -> Voice:
         kind=say(f"kind_{said.kind}"),
         caution=caution(said.rater, said.caution, say),
         scores=tuple(_score(given, rubric.format.scores[given.name], say, several=several) for given in said.scores),
-        fields=passages({name: text for name, value in said.fields.items() if (text := _worded(value))}),
+        fields=passages(
+            {
+                say("sheet_notes") if name in NOTES else name: text
+                for name, value in said.fields.items()
+                if (text := _worded(value))
+            }
+        ),
         brief=beginning(said.reason),
-        marks=outside(", ".join(said.marks), 600),
-        failure=outside(said.failure, 600),
+        marks=outside(", ".join(map(say.word, said.marks)), 600),
+        failure=outside(_failure(said, say), 600),
     )
+
+
+def _failure(said: Said, say: Language) -> str:
+    """Why there is no verdict: a message is in English, and another language names its kind."""
+    return f"{said.failure}: {said.message}" if said.message and say.name == ENGLISH else say.word(said.failure)
 
 
 def _raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[tuple[str, str], ...]:
@@ -137,7 +148,7 @@ def beginning(text: str) -> str:
 def _score(given: Given, declared: ScoreField, say: Language, *, several: bool) -> GivenScore:
     meaning = f"{given.name}: {given.label}" if several and given.label else given.name if several else given.label
     sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
-    return GivenScore(str(given.value), outside(meaning, 200), sure, tuple(_bars(given, declared, say)))
+    return GivenScore(say.levels(str(given.value)), outside(meaning, 200), sure, tuple(_bars(given, declared, say)))
 
 
 def _bars(given: Given, declared: ScoreField, say: Language) -> Iterator[Bar]:
@@ -146,7 +157,7 @@ def _bars(given: Given, declared: ScoreField, say: Language) -> Iterator[Bar]:
     for value in sorted(likely):
         share = given.probabilities[value]
         meaning = short(outside(declared.levels.get(value, ""), 120))
-        yield Bar(str(value), meaning, say.share(share), round(100 * share, 2), value in declared.special)
+        yield Bar(say.levels(str(value)), meaning, say.share(share), round(100 * share, 2), value in declared.special)
 
 
 def _worded(value: Value) -> str:

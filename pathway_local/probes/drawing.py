@@ -28,13 +28,12 @@ ID = "changed case"
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What is tested: a rubric, the input in each role, a score, the probes, and the language of what they add."""
+    """What is tested: a rubric, the input in each role, a score, and the probes."""
 
     rubric: Rubric
     roles: Mapping[Role, str]
     score: str
     probes: Sequence[Probe]
-    language: str = "en"
 
 
 def chosen_score(rubric: Rubric, asked: str) -> str:
@@ -64,7 +63,7 @@ def chosen_probes(roles: Mapping[Role, str], leave_out: Collection[str]) -> list
 def draw(cases: Iterable[Case | BadRow], tested: SelfTest, size: int) -> list[Subject]:
     """Return `size` drawn cases, each with its own question and another one's ideal answer. Raises CasesError."""
     read = (
-        Subject(case.id, tested.rubric.texts_of(case), tested.rubric, tested.roles, tested.score, tested.language)
+        Subject(case.id, tested.rubric.texts_of(case), tested.rubric, tested.roles, tested.score)
         for case in cases
         if isinstance(case, Case)
     )

@@ -67,7 +67,7 @@ class Subject:
     """A drawn case under a rubric, with the input in each role and the score that is tested.
 
     `stranger` is the ideal answer of another case, if one differs. Without a reference among the inputs, the case's own
-    answer stands for the ideal one. `language` is that of the phrases which probes add.
+    answer stands for the ideal one.
     """
 
     id: str
@@ -75,7 +75,6 @@ class Subject:
     rubric: Rubric
     roles: Mapping[Role, str]
     score: str
-    language: str = "en"
     stranger: str = ""
 
     def text(self, role: Role) -> str:

@@ -24,21 +24,11 @@ from pathway_local.verdict import Value
 
 Service = Literal["openai", "azure", "anthropic"]
 
-# Keywords that each service refuses in a strict schema. Our reader checks these bounds when results come back.
-_OPENAI = frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title"))
-_REFUSED: Mapping[Service, frozenset[str]] = {
-    "openai": _OPENAI,
-    "azure": _OPENAI,
-    "anthropic": frozenset(
-        (
-            "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-            "multipleOf", "maxItems", "minItems", "uniqueItems", "default", "$schema", "title",
-        )
-    ),
-}  # fmt: skip
+# Keywords that some service refuses in a strict schema. Our reader checks these bounds when results come back.
+_REFUSED = frozenset(("minimum", "maximum", "maxItems"))
 
 
-def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], service: Service) -> dict[str, Any]:
+def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str]) -> dict[str, Any]:
     """Return the schema of a whole reply to a case with these inputs: all keys required, echoes with one value."""
     schema: dict[str, Any] = output_format.schema()
     for part in output_format.parts:
@@ -56,23 +46,16 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
             mixed = len(part.field.written) < len(part.field.values)
             texts = [json.loads(text) for text in part.field.texts(True)] if mixed else list(part.field.texts(False))
             owner[last] = {**({} if mixed else {"type": "string"}), "enum": texts, **described}
-    return _strict(schema, _REFUSED[service])
+    return _strict(schema)
 
 
-def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without refused keywords; every object is closed and requires all its keys."""
-    kept = {key: value for key, value in schema.items() if key not in refused}
-    for key in ("items", "not"):
-        if isinstance(kept.get(key), Mapping):
-            kept[key] = _strict(kept[key], refused)
-    for key in ("anyOf", "allOf", "oneOf"):
-        if isinstance(kept.get(key), list):
-            kept[key] = [_strict(each, refused) if isinstance(each, Mapping) else each for each in kept[key]]
-    if isinstance(kept.get("properties"), Mapping):
-        kept["properties"] = {
-            name: _strict(each, refused) if isinstance(each, Mapping) else each
-            for name, each in kept["properties"].items()
-        }
+    kept = {key: value for key, value in schema.items() if key not in _REFUSED}
+    if "items" in kept:
+        kept["items"] = _strict(kept["items"])
+    if "properties" in kept:
+        kept["properties"] = {name: _strict(each) for name, each in kept["properties"].items()}
         kept |= {"required": list(kept["properties"]), "additionalProperties": False}
     return kept
 
@@ -145,7 +128,7 @@ class HostedRequests:
         rubric = self.given.rubric
         texts = rubric.inputs_of(case, order or "ab")
         messages = [{"role": turn.role, "content": turn.render(texts)} for turn in rubric.turns]
-        schema = strict_schema(rubric.format, texts, self.service) if rubric.format.in_json else None
+        schema = strict_schema(rubric.format, texts) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature is not None:
             body["temperature"] = self.temperature

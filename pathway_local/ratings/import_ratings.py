@@ -1,7 +1,7 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 
@@ -10,10 +10,10 @@ import msgspec
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.rater import Rater, refuse_adjudicators_name
+from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
-from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
+from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
@@ -28,7 +28,7 @@ from pathway_local.verdict import Failure, Outcome, Value, Verdict
 _ON_SHEETS = "SELECT case_id FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?"
 
 NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
-MOST_TOLD, MANY = 10, 5
+MANY = 5
 
 Key = tuple[str, str]
 """Rater and case."""
@@ -53,16 +53,17 @@ class ImportedRater:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user.
-
-    `complete` is False if rows were left out or failed.
-    """
+    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user."""
 
     rubric: str
     raters: tuple[ImportedRater, ...]
     blanks: int
     notices: tuple[str, ...]
-    complete: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether no rating is a failure."""
+        return not any(each.failures for each in self.raters)
 
 
 def import_ratings(
@@ -71,8 +72,8 @@ def import_ratings(
     """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
-    scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
-    UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
+    scale, or a rater's second rating of a case. UsageError: columns or raters are ambiguous; CasesError: the file can't
+    be read.
     """
     reading = RatingsReading(run, file, cases.file if cases else None)
     known = KnownCases(run, reading.rubric, file.pseudonyms)
@@ -82,23 +83,16 @@ def import_ratings(
     ratings = reading.ratings()
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
-    matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
+    matched, invalid = matched_ratings(ratings, known, reading.handouts)
     raters = _raters(ratings, file, reading.rubric)
     stored = _stored(run, raters)
-    given = len(matched)
-    if file.kind == "hosted" and matched:
+    if file.kind == "hosted":
         matched = _ruled(matched, known, reading, cases)
         has = {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
         matched += _missing(run, raters, reading, has | {item.place.id for item in matched})
     sheets = _sheets(reading, matched) if file.kind == "human" else {}
     new, changed = _new_ones(matched, stored, sheets.keys() - _on_sheets(run, raters))
-    moved = any(problem.texts == "moved" for problem in reading.problems)
-    if file.kind == "hosted" and given > len(changed) and not moved:
-        # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
-        left += [*reading.problems, *changed]
-    else:
-        _refuse(run, file, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += _left_out(left)
+    _refuse(run, file, [*reading.problems, *invalid], changed)
     counts, fresh = {rater.name: ImportedRater(rater.name) for rater in raters}, {item.key for item in new}
     for item in matched:
         counts[item.rating.rater].add(item.rating.outcome)
@@ -113,10 +107,7 @@ def import_ratings(
         for item in new:
             run.put(ids[item.rating.rater], item.place, item.rating.outcome, sheet=sheets.get(item.key))
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    whole = not left and not any(each.failures for each in counts.values())
-    return Imported(
-        reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)), whole
-    )
+    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)))
 
 
 def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
@@ -147,7 +138,6 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
         answered |= set() if failed else {rating.rater}
     found = []
     for name, models in judges.items():
-        refuse_adjudicators_name(name)
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
@@ -234,6 +224,10 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
         hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
     elif "changed" in texts:
         hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
+    elif any(problem.reason == LOST_ZEROS for problem in invalid):
+        hint = "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
+        if file.path.suffix.lower() == ".xlsx":
+            hint = "Format the id column as text in the spreadsheet, and enter its ids again."
     elif not invalid:
         hint = f"To correct them, first: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     problems = [*invalid, *changed]
@@ -253,16 +247,6 @@ def told(problems: Iterable[Problem]) -> list[str]:
 def _line(problem: Problem, places: Sequence[str]) -> str:
     many = len(places) > MANY
     return f"{', '.join(places[:3])} and {len(places) - 3:,} more: {problem.reason}" if many else str(problem)
-
-
-def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield how many rows were left out, and why, up to a limit."""
-    if problems:
-        yield (
-            f"rows left out: {len({problem.where for problem in problems}):,}. They may not be a random part, so "
-            "figures without them may be wrong; correct them if you can, and import the file again"
-        )
-        yield from (f"left out: {problem}" for problem in told(problems)[:MOST_TOLD])
 
 
 def _sheets(reading: RatingsReading, matched: Sequence[Matched]) -> dict[Key, int]:

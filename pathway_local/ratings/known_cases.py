@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pathway_local.case import BAD_ROWS, Case, CaseRef, fingerprint, hash_by_input
+from pathway_local.case import Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.samples import Handout
 from pathway_local.rubrics.consistency import CaseRule
@@ -24,7 +24,12 @@ _SAMPLED = """
     FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE rubrics.name = ?
 """
-_BAD_ROWS = "SELECT DISTINCT case_id FROM current WHERE failure_kind IN (?, ?)"
+
+
+NO_SUCH_ID = "its id matches no case of the run"
+LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
+LONGEST_NUMBER = 30
+"""Digits of the longest number to which lost zeros are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,8 @@ class KnownCase:
 class KnownCases:
     """Finds the run's case by its id; texts in the file, of which it may hold some alone, must be the case's.
 
-    `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged. With
-    `pseudonyms`, ids are replaced by their pseudonyms before the search.
+    `numbered`: the cases have row numbers instead of ids. With `pseudonyms`, ids are replaced by their pseudonyms
+    before the search.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
@@ -70,19 +75,16 @@ class KnownCases:
         for query in (_HASHES, _SAMPLED):
             for case_id, row, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row), case_hash)
-        self.bad_rows = {case_id for (case_id,) in run.database.rows(_BAD_ROWS, *BAD_ROWS)}
         self.numbered = bool(rows_are_ids(run))
 
     def add(self, cases: CasesFile, key: bytes) -> None:
-        """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
+        """Add the cases of a file with their texts there; `key` is the run's."""
         self.numbered |= cases.id_column is None
         for item in cases:
-            if not isinstance(item, Case) or not self._rubric.can_read(item):
-                self.bad_rows.add(item.id)
-                continue
-            self._add_texts(KnownCase(item.id, item.row), fingerprint(key, self._rubric.texts_of(item)))
-            if self._rubric.rules:
-                self._rules[item.id] = self._about(self._rubric.inputs_of(item))
+            if isinstance(item, Case) and self._rubric.can_read(item):
+                self._add_texts(KnownCase(item.id, item.row), fingerprint(key, self._rubric.texts_of(item)))
+                if self._rubric.rules:
+                    self._rules[item.id] = self._about(self._rubric.inputs_of(item))
 
     def rules(self, case_id: str) -> tuple[CaseRule, ...]:
         """Return the rubric's rules about a case; without its texts, a condition on an input applies no rule."""
@@ -112,7 +114,9 @@ class KnownCases:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
-            return Unmatched("its id matches no case of the run")
+            longer = (case_id.zfill(length) for length in range(len(case_id) + 1, LONGEST_NUMBER + 1))
+            lost = case_id.isdigit() and any(each in self._by_id for each in longer)
+            return Unmatched(LOST_ZEROS if lost else NO_SUCH_ID)
         lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
         if not known.hashes:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}
@@ -159,20 +163,16 @@ class Matched:
 
 
 def matched_ratings(
-    ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout], problems: list[Problem]
+    ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout]
 ) -> tuple[list[Matched], list[Problem]]:
-    """Return each rating with its case, and as problems those of rows that are bad in the cases file, to be left out.
-
-    An unknown case or a rater's second rating of a case is added to `problems`.
-    """
+    """Return each rating with its case, and a problem for each with an unknown case or one that its rater has rated."""
     matched: list[Matched] = []
-    left: list[Problem] = []
+    problems: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
     for rating in ratings:
         found = _case_of(rating, known, handouts)
         if isinstance(found, Unmatched):
-            # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
-            (left if rating.id in known.bad_rows else problems).append(Problem(rating.where, found.reason, found.texts))
+            problems.append(Problem(rating.where, found.reason, found.texts))
             continue
         item = Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
@@ -180,7 +180,7 @@ def matched_ratings(
             matched.append(item)
         else:
             problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
-    return matched, left
+    return matched, problems
 
 
 def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Unmatched:

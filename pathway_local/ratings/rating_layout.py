@@ -14,12 +14,14 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import columns_present, folded, listed, names_of, no_column, same_column
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
-
-HANDOUT_IDS = ("rating_id", "custom_id")
-INSTRUCTIONS, SCALE = "instructions", "scale"
-"""Titles of the sheets of a rating workbook that hold no ratings."""
+from pathway_local.words.language import in_any_language
 
 NOTES = "notes"
+
+
+def handout_ids() -> tuple[str, ...]:
+    """Return the names of columns with random ids that a run made: in a workbook, a page's file, a batch file."""
+    return ("rating_id", "custom_id", *in_any_language("sheet_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class RatingLayout:
     @property
     def handed_out(self) -> bool:
         """Whether the ids are random ids that a run made."""
-        return self.id_column is not None and folded(self.id_column) in map(folded, HANDOUT_IDS)
+        return self.id_column is not None and folded(self.id_column) in map(folded, handout_ids())
 
     @property
     def used(self) -> set[str]:
@@ -84,7 +86,7 @@ def find_layout(
     """
     sheet = _Columns(columns, file.path.name)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
-    ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
+    ids = (*handout_ids(), *((own_id,) if own_id else ()), *names_of("ids"), "case")
     id_column = sheet.named(file.id_column) if file.id_column else sheet.first(ids)
     reply_column = sheet.first(names_of("replies")) if file.kind == "hosted" and not file.scores else None
     scores = {} if reply_column else _scores(sheet, rubric, file)

@@ -13,6 +13,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, is_cut, shown
 from pathway_local.verdict import Outcome, Score, Value, Verdict
+from pathway_local.words.language import in_any_language
 
 NAME_LIMIT = 100
 
@@ -20,7 +21,7 @@ UNSCORED = "no-score"
 """Mark of notes without a score."""
 
 CANT_SAY = "can't say"
-"""Written in place of a score that a person could not decide; CANT_SAY_MARK marks each such score."""
+"""Written in place of a score that a person could not decide, in any language; CANT_SAY_MARK marks each such score."""
 
 CANT_SAY_MARK = "cant-say:"
 
@@ -70,7 +71,8 @@ def has_cant_say(score: ScoreField) -> bool:
 
 def _says_cant_say(text: str) -> bool:
     # Office programs put a curly apostrophe and a capital.
-    return text.replace("’", "'").lower() == CANT_SAY
+    said = text.replace("’", "'").lower()
+    return said == CANT_SAY or said in map(str.lower, in_any_language("cant_say"))
 
 
 def is_name(rater: str) -> bool:

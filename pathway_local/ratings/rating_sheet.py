@@ -10,16 +10,13 @@ from openpyxl.styles import Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, NOTES, SCALE
-from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
+from pathway_local.ratings.rating_rows import has_cant_say
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.workbook import WRAPPED, fill_cell, save_book
 from pathway_local.words.language import ENGLISH, Language
 
-RATING_ID = HANDOUT_IDS[0]
 TEXT_WIDTH, SCORE_WIDTH, NOTES_WIDTH = 60, 24, 40
-RATINGS = "ratings"
 OPEN = Protection(locked=False)
 
 
@@ -42,12 +39,12 @@ def write_rating_sheet(
 
     It has the cases, the rubric's instructions, and the levels; no scores, case ids or metadata.
     """
-    book = openpyxl.Workbook()
+    book, say = openpyxl.Workbook(), Language(lang)
     ratings = book.worksheets[0]
-    ratings.title = RATINGS
-    cut = _fill(ratings, rubric, rows)
-    _write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, Language(lang))
-    _fill_scale(book.create_sheet(SCALE), rubric)
+    ratings.title = say("sheet_ratings")
+    cut = _fill(ratings, rubric, rows, say)
+    _write_instructions(book.create_sheet(say("sheet_instructions")), rubric, evaluator, say)
+    _fill_scale(book.create_sheet(say("sheet_scale")), rubric, say)
     for page in book.worksheets:
         # Without a password: the lock keeps a slip of the hand from changing a text, and stops nobody who means to.
         page.protection.sheet = True
@@ -65,11 +62,11 @@ def _fill_text(cell: Any, value: int | float | str) -> bool:
     return cut
 
 
-def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
+def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow], say: Language) -> int:
     """Write a header and the cases; returns how many texts were cut."""
-    scores = list(rubric.format.scores)
-    inputs = [name if name not in (RATING_ID, NOTES, *scores) else f"{name} (text)" for name in rubric.inputs]
-    columns = [RATING_ID, *inputs, *scores, NOTES]
+    scores, first, last = list(rubric.format.scores), say("sheet_id"), say("sheet_notes")
+    inputs = [name if name not in (first, last, *scores) else f"{name}*" for name in rubric.inputs]
+    columns = [first, *inputs, *scores, last]
     widths = [12, *[TEXT_WIDTH] * len(inputs), *[SCORE_WIDTH] * len(scores), NOTES_WIDTH]
     for column, (name, width) in enumerate(zip(columns, widths, strict=True), 1):
         cell = page.cell(1, column)
@@ -88,16 +85,16 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
             cell.alignment, cell.protection = WRAPPED, OPEN
     for place, score in enumerate(scores):
         column = 2 + len(inputs) + place
-        _add_levels(page, rubric.format.scores[score], place, get_column_letter(column), len(rows) + 1)
+        _add_levels(page, rubric.format.scores[score], place, get_column_letter(column), len(rows) + 1, say)
     return cut
 
 
-def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int) -> None:
+def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int, say: Language) -> None:
     """Add a drop-down list of what may be chosen. Raters may also type a number, which the import checks."""
     of = get_column_letter(place + 1)
     levels = DataValidation(
         type="list",
-        formula1=f"{SCALE}!${of}$2:${of}${len(_choices(score)) + 1}",
+        formula1=f"'{say('sheet_scale')}'!${of}$2:${of}${len(_choices(score, say)) + 1}",
         allow_blank=True,
         showErrorMessage=False,
     )
@@ -106,21 +103,21 @@ def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int
         levels.add(f"{column}2:{column}{last}")
 
 
-def _fill_scale(page: Any, rubric: Rubric) -> None:
+def _fill_scale(page: Any, rubric: Rubric, say: Language) -> None:
     """Write what may be chosen for each score in a column, highest first."""
     for column, (name, score) in enumerate(rubric.format.scores.items(), 1):
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
         _fill_text(page.cell(1, column), name)
-        for line, choice in enumerate(_choices(score), 2):
+        for line, choice in enumerate(_choices(score, say), 2):
             _fill_text(page.cell(line, column), choice)
 
 
-def _choices(score: ScoreField) -> list[int | float | str]:
+def _choices(score: ScoreField, say: Language) -> list[int | float | str]:
     """Return the levels with their names, highest first, and what stands for a score that can't be decided."""
     levels = [(value, score.levels.get(value, "")) for value in reversed(score.values)]
     return [
-        *(f"{value} – {name}" if name else value for value, name in levels),
-        *([] if has_cant_say(score) else [CANT_SAY]),
+        *(say.levels(f"{value} – {name}") if name else value for value, name in levels),
+        *([] if has_cant_say(score) else [say("cant_say")]),
     ]
 
 
@@ -134,12 +131,12 @@ _HEADING = re.compile(r"^#{1,6}\s+")
 def _write_instructions(page: Any, rubric: Rubric, evaluator: str, say: Language) -> None:
     page.column_dimensions["A"].width, page.column_dimensions["B"].width = LABEL_WIDTH, READING_WIDTH
     lines = [(rubric.name, rubric.description), *([(say("sheet_for"), evaluator)] if evaluator else [])]
-    lines.append((say("rate_how"), say("sheet_how", ratings=RATINGS, undecided=CANT_SAY)))
+    lines.append((say("rate_how"), say("sheet_how")))
     for line, (label, text, bold) in enumerate([*((*line, False) for line in lines), *_of_rubric(rubric, say)], 1):
         _put(page, line, label, text, bold=bold)
 
 
-def told_to_people(rubric: Rubric) -> Iterator[tuple[str, bool]]:
+def told_to_people(rubric: Rubric, say: Language) -> Iterator[tuple[str, bool]]:
     """Yield each line of the rubric's text for people, without Markdown's signs, and whether it is a heading.
 
     A rubric without such a text has its scales: its prompt is for a machine, and says what it must write.
@@ -148,24 +145,24 @@ def told_to_people(rubric: Rubric) -> Iterator[tuple[str, bool]]:
         yield _BULLET.sub(r"\1• ", _HEADING.sub("", line)), bool(_HEADING.match(line))
     for name, score in rubric.format.scores.items() if not rubric.people else ():
         yield name, True
-        yield from ((line, False) for line in (score.description, *scale_lines(score)) if line)
+        yield from ((line, False) for line in (score.description, *scale_lines(score, say)) if line)
 
 
-def scale_lines(score: ScoreField) -> Iterator[str]:
+def scale_lines(score: ScoreField, say: Language) -> Iterator[str]:
     """Yield the levels of a score with their names, highest first; of a long scale its ends and those with a name."""
     for place, value in enumerate(reversed(score.values)):
         name = score.levels.get(value, "")
         if name or len(score.values) <= MOST_LEVELS or place in (0, len(score.values) - 1):
-            yield f"{value} – {name}".removesuffix(" – ")
+            yield say.levels(f"{value} – {name}".removesuffix(" – "))
 
 
 def _of_rubric(rubric: Rubric, say: Language) -> Iterator[tuple[str, str, bool]]:
     """Yield label, text and whether it is a heading: what raters see, the levels, and the text for people."""
     yield from ((name, each.description, False) for name, each in rubric.inputs.items())
     for name, score in rubric.format.scores.items():
-        for place, line in enumerate(scale_lines(score)):
+        for place, line in enumerate(scale_lines(score, say)):
             yield name if not place else "", line, False
-    for place, (line, bold) in enumerate(told_to_people(rubric) if rubric.people else ()):
+    for place, (line, bold) in enumerate(told_to_people(rubric, say) if rubric.people else ()):
         yield say("sheet_look_for") if not place else "", line, bold
 
 

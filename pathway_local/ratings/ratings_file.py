@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.hosted_results import is_result_file, read_result
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE, RatingLayout, RatingsFile, find_layout
+from pathway_local.ratings.hosted_results import IDS, is_result_file, read_result
+from pathway_local.ratings.rating_layout import RatingLayout, RatingsFile, find_layout, handout_ids
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows
 from pathway_local.ratings.samples import Handout, find_handouts
 from pathway_local.rubrics.pair import BOTH, Order, verdict_of_orders
@@ -18,6 +18,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.row import Row, shown
 from pathway_local.verdict import Failure, Outcome, Verdict
+from pathway_local.words.language import in_any_language
 
 
 class RatingsReading:
@@ -39,8 +40,9 @@ class RatingsReading:
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
-        ids = [name for name in self._sheet.columns if name in HANDOUT_IDS]
-        told = ids and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
+        ids = [name for name in self._sheet.columns if name in (IDS if self._results else handout_ids())]
+        beside = {*in_any_language("sheet_instructions"), *in_any_language("sheet_scale")}
+        told = ids and beside.issuperset(self._sheet.others)
         self.notices = [] if told else list(self._sheet.notes)
         rows = self._sheet.rows() if ids else ()
         self.handouts = find_handouts(run, [row.cells[name] for row in rows for name in ids if row.cells.get(name)])
@@ -65,12 +67,12 @@ class RatingsReading:
         return name
 
     def _items(self) -> Iterator[Rating | Problem]:
-        filled = ((row, self._sheet.place(row)) for row in self._sheet.rows() if not row.blank)
+        filled = (row for row in self._sheet.rows() if not row.blank)
         if self._results:
-            yield from (self._result(row, place) for row, place in filled)
+            yield from (self._result(row, row.place) for row in filled)
             return
         rows = RatingRows(self._layout(), self.rubric, self.run.key)
-        yield from filter(None, (rows.read(row, place) for row, place in filled))
+        yield from filter(None, (rows.read(row, row.place) for row in filled))
         self.blanks = rows.blanks
 
     def _result(self, row: Row, where: str) -> Rating | Problem:
@@ -80,11 +82,8 @@ class RatingsReading:
         try:
             found = read_result(row, self.rubric.format)
         except ValueError as error:
-            hint = (
-                "Chat completions (OpenAI, Azure, Mistral, vLLM) and Anthropic's messages can be read. Import other "
-                "replies as a table with the columns custom_id and reply."
-            )
-            raise RatingsError(f"{self.file.path.name}, {where}: {error}", hint) from None
+            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
+            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known}.") from None
         return Rating(where, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
 
     def _layout(self) -> RatingLayout:

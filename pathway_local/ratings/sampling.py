@@ -8,13 +8,12 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.rating_layout import NOTES
+from pathway_local.ratings.rating_layout import NOTES, handout_ids
 from pathway_local.ratings.rating_rows import is_name
-from pathway_local.ratings.rating_sheet import RATING_ID, RatingRow, SheetWriter, write_rating_sheet
+from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import (
     LEAST,
     Inclusion,
-    Sample,
     draw,
     hand_out,
     handed_to,
@@ -27,11 +26,10 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
 from pathway_local.system.private_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
+from pathway_local.words.language import in_any_language
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 """Characters that a rater's name may have but a file's name should not."""
-SHEET_COLUMNS = {RATING_ID, "rater", NOTES}
-"""Columns that a rating sheet, or the file that a page saves, has beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,9 @@ def sample(
     plan.check(force=force)
     sheets = plan.sheets()
     with CasesGiven.open(plan.given) as given:
-        taken = [name for name in given.rubric.format.scores if name in SHEET_COLUMNS]
+        # Columns that a rating sheet, or the file that a page saves, has beside the scores.
+        own = {"rater", NOTES, *handout_ids(), *in_any_language("sheet_notes")}
+        taken = [name for name in given.rubric.format.scores if name in own]
         if taken:
             said = f"a rating sheet has a column {shown(taken[0])}, and {given.rubric.name!r} a score of that name"
             raise UsageError(said, "Rename the score in a copy of the rubric, and judge under that.")
@@ -113,7 +113,7 @@ def sample(
         begun = given.handing_out(list(sheets.values()), command, {kind: facts}, force=force)
         with begun as (files, job, counts):
             if not plan.only:
-                store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
+                store_sample(run, job, given.rubric.name, plan.seed, plan.strata, every)
             cut, in_sheets = 0, dict[str, int]()
             with temporary_files_in(plan.out.parent):
                 for rater, file in zip(sheets, files, strict=True):

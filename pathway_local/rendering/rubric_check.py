@@ -11,12 +11,11 @@ import llguidance
 from pathway_local.errors import CaseError, EngineError, FormatError
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import ScoreField, TextListField
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.form import Reply
 from pathway_local.rubrics.grammar import alternatives
 from pathway_local.rubrics.output_format import Detail, OutputFormat
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.verdict_list import VerdictListField
 
 UNBOUNDED = 1 << 30
 """A context that holds any prompt."""
@@ -47,16 +46,13 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
+    """The findings about a rubric: an `example` prompt and a `reply` to it, and the tokens to keep `free` for replies.
 
-    Without a judge, `lengths` is None and there is no `advice`.
+    Without a judge, `lengths` is None.
     """
 
-    rubric: Rubric
-    plan: int
-    limit: int
+    free: int
     example: str
-    start: str
     reply: str
     lengths: Lengths | None
     advice: tuple[str, ...]
@@ -80,7 +76,7 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     else:
         lengths = check_room(writer)
         example, advice = example_prompt(writer), (*advice, *_advice(lengths))
-    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, lengths, advice)
+    return Inspection(reply.form.reserve, example, written, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
@@ -121,22 +117,6 @@ def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], token
         if error := _flaw(reply, tokenizer):
             hint = "Simplify the field that it names, or take another judge."
             raise FormatError(f"the format can't be compiled ({detail}): {error.splitlines()[0][:200]}", hint)
-
-
-def budgets(output_format: OutputFormat) -> list[tuple[str, str, str, int]]:
-    """Return how the tokens of a reply are divided: each generated field with its type, budget and share.
-
-    The last row is the fixed text: a judge may spell it a byte at a time.
-    """
-    fields = {**output_format.scores, **output_format.fields}
-    rows = []
-    for name in (name for name in output_format.outputs.fields if name in fields):
-        each = fields[name]
-        tokens = str(getattr(each, "tokens", ""))
-        budget = f"{each.items} x {tokens}" if isinstance(each, TextListField | VerdictListField) else tokens
-        rows.append((name, each.type, budget, each.reserve(output_format.in_json)))
-    whole = output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
-    return [*rows, ("fixed text", "", "", whole - sum(tokens for *_, tokens in rows))]
 
 
 def _flaw(reply: Reply, tokenizer: JudgeTokenizer | None) -> str:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES, PEOPLE, REPEATS
+from pathway_local.rater import JUDGES, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
@@ -15,7 +15,6 @@ from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.human_benchmark import (
     Contrast,
-    HumanBenchmark,
     compare_judges,
     human_benchmark,
     mean_of_people,
@@ -49,7 +48,7 @@ class AgainstPeople:
 
     def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
         """The raters to compare with the reference: neither people nor scores made of one of the reference."""
-        taken = set(self.names([*self.reference, *self.matrix.of_kind(*PEOPLE)]))
+        taken = set(self.names([*self.reference, *self.matrix.of_kind("human")]))
         named = {place: self.matrix.raters[place].name for place in compared}
         return [place for place, name in named.items() if not ({name} | members.get(name, set())) & taken]
 
@@ -94,14 +93,13 @@ class AgainstPeople:
         return [self.matrix.raters[place].name for place in places]
 
     @cached_property
-    def benchmark(self) -> HumanBenchmark | None:
-        """Each judge and each person against the mean of the other people; None if that can't be."""
+    def benchmark(self) -> tuple[Contrast, ...]:
+        """Each judge and each person against the mean of the other people, averaged; empty if that can't be."""
         if not (self.has_means and self.judges and self.independent):
-            return None
+            return ()
         return human_benchmark(
             self.scores[:, self.reference],
             self.scores[:, self.judges],
-            SPEARMAN,
             self.options.margin,
             self.names([*self.judges, *self.reference]),
             clusters=self.clusters,
@@ -153,10 +151,10 @@ class AgainstPeople:
             return
         names = ("judge_figure", "person_figure")
         columns = [*(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
-        about = {"coefficient": COEFFICIENTS[found.figure].label, "margin": self.options.margin}
+        about = {"coefficient": COEFFICIENTS[SPEARMAN].label, "margin": self.options.margin}
         rows: list[Row] = [
             {"judge": judge, **_contrast(contrast, names)}
-            for judge, contrast in zip(self.names(self.judges), found.averages, strict=True)
+            for judge, contrast in zip(self.names(self.judges), found, strict=True)
         ]
         yield self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pathway_local.note import Note
-from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
+from pathway_local.rater import JUDGES, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
@@ -17,7 +17,7 @@ from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import Estimate, IntArray, Interval
 
-ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human", "adjudicated")
+ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
 
 
@@ -81,7 +81,7 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
     """Judges' means, corrected by all labels of a sample; of combined scores, only where they are named."""
     named = people.options.rater
     judges = [place for place in people.judges if named or whole.raters[place].kind in JUDGES]
-    if any(whole.raters[place].kind not in PEOPLE for place in people.reference):
+    if any(whole.raters[place].kind != "human" for place in people.reference):
         return CorrectedMeans()
     return corrected_means(whole, judges, people.reference, people.name, people.options)
 
@@ -102,8 +102,6 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("nothing_to_compare", kind="note")
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
         yield Note("own_members", kind="note")
-    if any(matrix.raters[place].kind == "adjudicated" for place in compared):
-        yield Note("agreed_scores", {"name": ADJUDICATED}, "note")
     if between := [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]:
         yield Note("between_levels", {"raters": between}, "note")
     for place in compared:
@@ -139,7 +137,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 
 
 def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Set]:
-    """All raters except combined and adjudicated scores, which repeat others; and the people alone."""
+    """All raters except combined scores, which repeat others; and the people alone."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     if len(everyone) > 1:

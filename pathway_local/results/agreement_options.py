@@ -1,7 +1,7 @@
 """The options of `agreement`, and the form that all its tables about a score share."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
@@ -47,7 +47,7 @@ class AgreementOptions(Options):
 
 def people_table(
     matrix: RatingsMatrix, options: AgreementOptions, key: str, columns: Iterable[Column], rows: Sequence[Row],
-    notes: Iterable[Note] = (), *, detail: bool = False, chart: Literal["", "matrix"] = "",
+    notes: Iterable[Note] = (), *, detail: bool = False,
     about: Mapping[str, object] | None = None,
 ) -> Table:  # fmt: skip
     """Return a table about the matrix's score in the section on people."""
@@ -55,5 +55,5 @@ def people_table(
     shared |= {"cluster": options.cluster} if options.cluster else {}
     return Table(
         key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail, heading=("rubric", "score"),
-        section=SECTION, chart=chart,
+        section=SECTION,
     )  # fmt: skip

@@ -146,9 +146,7 @@ def _matrices(found: ScoreAgreement) -> Iterator[Table]:
             {"level": level, "counts": tuple(map(Level, levels, row))}
             for level, row in zip(levels, np.asarray(counts).tolist(), strict=True)
         ]
-        yield people_table(
-            found.matrix, found.options, "confusion", columns, rows, detail=True, chart="matrix", about=_names(pair)
-        )
+        yield people_table(found.matrix, found.options, "confusion", columns, rows, detail=True, about=_names(pair))
 
 
 def _names(pair: RaterPair) -> Row:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pathway_local import __version__
 from pathway_local.case import CaseRef
-from pathway_local.rater import HANDOVER, Rater, refuse_adjudicators_name
+from pathway_local.rater import HANDOVER, Rater
 from pathway_local.results.consensus import people_say
 from pathway_local.results.handover import Decision
 from pathway_local.runs.run_file import RunFile
@@ -22,7 +22,6 @@ def store_combined(run: RunFile, data: Scores, name: str, decision: Decision, co
 
     Raises RaterChanged if the promise, its order or its threshold is another than the stored one's.
     """
-    refuse_adjudicators_name(name)
     matrix, options, chosen = decision.matrix, decision.options, decision.found.chosen
     spec: dict[str, Value] = {
         "of": [decision.name, *decision.members],

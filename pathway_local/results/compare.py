@@ -140,8 +140,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
         yield order_table(ranked, about)
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
-        estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
-        columns = [*shared, *counts, *estimates, Column("sample"), Column("family", "count")]
+        columns = [*shared, *counts, Column("corrected", "estimate"), Column("sample"), Column("family", "count")]
         corrected = [_corrected_row(*each) for each in by_people]
         yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
@@ -177,7 +176,7 @@ def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str
     labels = corrected.found.labels
     return {
         **_names(each), "pairs": corrected.questions,
-        "first_labels": labels[0], "second_labels": labels[1], "labels_only": corrected.found.labels_only.estimate(),
+        "first_labels": labels[0], "second_labels": labels[1],
         "corrected": corrected.difference, "sample": corrected.seed,
         "family": corrected.family,
     }  # fmt: skip

@@ -23,7 +23,7 @@ SECTION = "people"
 FIGURES = (
     Column("cases", "count"), Column("labelled", "count"),
     Column("judge_mean", "number"), Column("corrected", "estimate"), Column("labels_only", "estimate"),
-    Column("without_verdict", "count"),
+    Column("without_verdict", "count", detail=True),
 )  # fmt: skip
 RELIABILITY = (Column("expected", "number"), Column("given_by_people", "estimate"), Column("cases", "count"))
 

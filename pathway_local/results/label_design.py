@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import ADJUDICATED
 from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray
 
@@ -105,7 +104,7 @@ def is_uneven(design: Design) -> bool:
 def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
-    for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
+    for place in matrix.of_kind("human") if matrix.designs else ():
         rater, picked = raters[place], picked_labels(matrix, place)
         if picked is None:
             said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))

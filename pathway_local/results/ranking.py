@@ -11,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.tally import choices_of
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import RatingsMatrix
@@ -220,8 +221,7 @@ def rank(matrix: RatingsMatrix, pair: Pair, columns: tuple[str, str], options: C
     bots = np.array([[kept.get(name, "") for name in columns] for kept in matrix.metadata], dtype=object).reshape(-1, 2)
     named = np.all(bots != "", axis=1) & (bots[:, 0] != bots[:, 1])
     clusters = matrix.clusters(options.cluster) if options.cluster else None
-    chosen = np.where(np.isin(matrix.given, pair.special), np.nan, 0.5 + 0.5 * np.sign(matrix.given))
-    won = np.where(matrix.flipped & np.isfinite(chosen), 0.5, chosen)
+    won = choices_of(matrix, pair)
     for place in matrix.places(options.rater) or matrix.scoring():
         chose = np.isfinite(won[:, place])
         if chose.any():

@@ -61,6 +61,7 @@ class Given:
 class Said:
     """What one rater said about a case: scores, the words about them and all other fields, or why there is no verdict.
 
+    `failure` is its kind, and `message` says more in English.
     `about` is the hash of the texts that the rater saw. `caution` is the label of a judge that has one: it must stand
     beside the judge's scores.
     """
@@ -74,6 +75,7 @@ class Said:
     caution: str = ""
     fields: Mapping[str, Value] = field(default_factory=dict)
     marks: tuple[str, ...] = ()
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class ReadingList:
 def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions, cases: CasesFile) -> list[ReadingList]:
     """A list of the cases to read first for each score of these rubrics, with texts from the cases file.
 
-    A nominal score has no low end, so it gets no list by score. Combined and adjudicated scores don't count in a
+    A nominal score has no low end, so it gets no list by score. Combined scores don't count in a
     ranking: they repeat others. Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
     found, rated = list[ReadingList](), {rater.rubric for rater in data.raters}
@@ -175,7 +177,7 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
 def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str, caution: str = "") -> Said:
     """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
-        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about, caution)
+        return Said(rater, kind, (), "", outcome.kind, about, caution, message=outcome.message)
     names = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
     texts = [outcome.fields.get(name) for name in names if name]
     words = "\n".join(text for text in texts if isinstance(text, str) and text)

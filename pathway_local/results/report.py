@@ -18,7 +18,7 @@ from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import CompareOptions, ComparisonPlan
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.summary import findings, missed, summary_tables
-from pathway_local.results.table import Table
+from pathway_local.results.table import Table, unasked
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import Job
@@ -44,7 +44,8 @@ class Report:
     """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
 
     `overview` and `findings` come first: how good the chatbots are, whether the judge can be trusted, and what to do
-    next. `warnings` stand beside those of the tables. `jobs` leave out imports that were undone.
+    next. `warnings` stand beside those of the tables. Of tables and columns in detail there are none: these are in
+    English alone. `jobs` leave out imports that were undone.
     """
 
     name: str
@@ -65,7 +66,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, plan.bad)
     bad = [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
-    whole, *parts = tally(data.outcomes(), data.rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    whole, parts = tally(data, cluster=plan.cluster), tally(data, plan.by, plan.cluster) if plan.by else ()
     kinds, places = {rater.name: rater.kind for rater in data.raters}, list(data.rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     first, told = overview(bad, (comparison.between if comparison else plan.by) or _chatbots(data))
@@ -85,7 +86,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *(findings(others, kinds) if others or not whole else ())],
         warnings=[*mistakes_in(data), *missed(whole, _labelled(matrices))],
-        tables=[each.with_cautions(data.labels) for each in tables],
+        tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,
     )
@@ -115,14 +116,11 @@ def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOpti
             yield from (each for each in agreement_tables(data, own, compared) if each.key != "bad")
 
 
-def _summaries(
-    data: Scores, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
-) -> Iterator[Table]:
+def _summaries(data: Scores, whole: Sequence[Group], parts: Sequence[Group], plan: ReportOptions) -> Iterator[Table]:
     yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
-    for groups in parts:
-        yield from (
-            each for each in summary_tables(data, groups, plan.by, plan.min_group, plan.cluster) if each.key == "groups"
-        )
+    if plan.by:
+        found = summary_tables(data, parts, plan.by, plan.min_group, plan.cluster)
+        yield from (each for each in found if each.key == "groups")
 
 
 def _chatbots(data: Scores) -> str:

@@ -8,7 +8,7 @@ from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
-from pathway_local.statistics.human_benchmark import HumanBenchmark
+from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.intervals import Standing
 
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -97,9 +97,9 @@ class _Answer:
         """Whether the people agree too little as far as their few ratings show."""
         return bool(self.alpha and isinstance(self.alpha.value, float) and self.alpha.value < TENTATIVE)
 
-    def _standings(self, found: HumanBenchmark) -> Iterator[Note]:
+    def _standings(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
-        for judge, contrast in zip(self.judges, found.averages, strict=True):
+        for judge, contrast in zip(self.judges, found, strict=True):
             if isinstance(contrast.first.value, Undefined) and not isinstance(contrast.second.value, Undefined):
                 yield Note("standing_constant", {"judge": judge, "reason": contrast.first.value})
             elif isinstance(contrast.difference.value, Undefined):
@@ -136,11 +136,11 @@ class _Answer:
                     told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
                     yield Note(one if len(own) == 1 else several, told | {"remedy": remedy})
 
-    def _quoted_benchmark(self, found: HumanBenchmark) -> Note:
-        said = zip(self.judges, found.averages, strict=True)
+    def _quoted_benchmark(self, found: tuple[Contrast, ...]) -> Note:
+        said = zip(self.judges, found, strict=True)
         figures = _figures((judge, each.first) for judge, each in said)
-        told = {"figure": COEFFICIENTS[found.figure].label, "figures": figures}
-        return Note("quote_benchmark", told | {"person": found.averages[0].second})
+        told = {"figure": COEFFICIENTS["spearman"].label, "figures": figures}
+        return Note("quote_benchmark", told | {"person": found[0].second})
 
     def _quoted_pairs(self) -> Iterator[Note]:
         among = [] if self.repeating else self._pairs(self.people, self.people)
@@ -166,10 +166,9 @@ class _Answer:
             return Note("help_agree_first")
         if not self.judges:
             return None if named else Note("help_let_judge")
-        benchmark = self.found.people.benchmark
-        averages = benchmark.averages if benchmark else ()
+        averages = self.found.people.benchmark
         unclear = [each for each in averages if each.standing == "can't tell"]
-        if benchmark and any(isinstance(each.difference.interval, Interval) for each in unclear):
+        if any(isinstance(each.difference.interval, Interval) for each in unclear):
             return Note("help_more_cases", {"cases": self.found.people.shared})
         if averages and all(each.standing in ("better", "not worse") for each in averages):
             return Note("help_fresh_sample")

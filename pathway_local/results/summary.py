@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
@@ -11,8 +13,6 @@ from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
-from pathway_local.rubrics.pair import SWAPPED
-from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 
@@ -41,7 +41,8 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
     options = options.model_copy(update={"by": by, "cluster": cluster})
-    whole, groups = tally(data.outcomes(), data.rubrics, ["", by], cluster)
+    whole = tally(data, cluster=cluster)
+    groups = tally(data, by, cluster) if by else whole
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
@@ -69,8 +70,8 @@ def summary_tables(
     ]
     parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
-    notes += _in_groups_alone(shown, by, whole) if by else []
-    each = [(group, score) for group in scored for score in group.scores.values() if group.failures or _is_given(score)]
+    # People may have given another score of the rubric alone.
+    each = [(group, score) for group in scored for score in group.scores.values() if group.failures or score.n]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
     for rubric, score in kinds if each else ():
         own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
@@ -82,11 +83,6 @@ def summary_tables(
     elif not each:
         yield _scores([], about, "", "", notes)
     yield from _failures(groups, shown, by, data.path.name)
-
-
-def _is_given(score: ScoreSummary) -> bool:
-    """Whether the rater gave this score at all; people may have rated another one of the rubric alone."""
-    return bool(score.between) or any(score.counts.values())
 
 
 def _about(group: Group, by: str) -> dict[str, Cell]:
@@ -113,7 +109,8 @@ def _scores(
         {
             **_about(group, by), "score": score.name, "n": score.n, "mean": score.mean, "distribution": _levels(score),
             "confidence": score.confidence, "failed": group.failures.total() or None, "cases": group.cases,
-            "between": score.between.total(), "special_share": score.special_share, "mass": score.median_mass,
+            "between": score.between, "special_share": score.special_share,
+            "mass": float(np.median(score.known_masses)) if len(score.known_masses) else None,
         }
         for group, score in each
     ]  # fmt: skip
@@ -137,16 +134,16 @@ def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str]
     columns = [
         *_named(by), Column("rater", "rater"), Column("n", "count"), Column("wins", "count"), Column("ties", "count"),
         Column("losses", "count"), Column("win_rate", "estimate"), Column("flips", "count"),
-        Column("both_orders", "count"), Column("a_better", "number"), Column("failed", "count"),
+        Column("both_orders", "count"), Column("failed", "count"),
         Column("flip_rate", "estimate", detail=True), Column("read_first", "count", detail=True),
     ]  # fmt: skip
     rows: list[dict[str, Cell]] = [
         {
-            **_about(group, by), "n": len(found.choices),
+            **_about(group, by), "n": len(found.wins),
             "wins": found.times(1), "ties": found.times(0.5), "losses": found.times(0), "win_rate": found.win_rate,
-            "a_better": found.a_better, "failed": group.failures.total() or None,
-            "flips": found.flipped if found.flips else None, "both_orders": len(found.flips) or None,
-            "flip_rate": found.flip_rate if found.flips else None, "read_first": found.first if found.flips else None,
+            "failed": group.failures.total() or None,
+            "flips": found.flipped if found.both else None, "both_orders": found.both or None,
+            "flip_rate": found.flip_rate if found.both else None, "read_first": found.to_first if found.both else None,
         }
         for group, found in each
     ]  # fmt: skip
@@ -168,14 +165,14 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
-        {"row": each.row, "place": each.place or None, "reason": each.reason}
+        {"row": each.row, "kind": each.kind, "place": each.place or None, "reason": each.reason}
         for each, group in reversed(first.values())
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [Column("row", "count"), Column("place"), Column("reason")]
+        words = [Column("kind", "key"), Column("place", english=True), Column("reason", english=True)]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
-        yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
+        yield Table("failed", {}, [*words, Column("row", "count")], listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
 
 def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
@@ -210,36 +207,31 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
             label = score.declared.levels.get(value, "")
             yield Note("off_scale", {"rubric": group.rubric, "score": score.name, "level": str(value), "label": label})
         if score.between:
-            yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
-        if 0 < score.confidences < score.n:
-            yield Note("confident", {**shared, "score": score.name, "count": score.confidences, "n": score.n})
+            yield Note("between", {**shared, "score": score.name, "count": score.between})
+        if 0 < score.confident < score.n:
+            yield Note("confident", {**shared, "score": score.name, "count": score.confident, "n": score.n})
+    if group.other_texts:
+        yield Note("other_texts", {"rater": group.rater, "count": group.other_texts}, "note")
     for part in parts.get((group.rater, group.rubric), ()):
         yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
         yield from _on_choices(group.preferences, where)
-    yield from _too_often(group, where).values()
+    yield from _too_often(group, where)
 
 
-def _in_groups_alone(groups: Sequence[Group], by: str, whole: Sequence[Group]) -> Iterator[Note]:
-    """Warn of what is too frequent in a group, though not in all of the rater's verdicts."""
-    of_all = {(group.rater, group.rubric): _too_often(group, Note("where")) for group in whole}
-    for group in groups:
-        where = Note("where_group", {"rubric": group.rubric, "rater": group.rater, "by": by, "group": group.group})
-        known = of_all.get((group.rater, group.rubric), {})
-        # In a smaller group, one verdict or two would be too many.
-        if group.verdicts >= MIN_GROUP:
-            yield from (note for about, note in _too_often(group, where).items() if about not in known)
-
-
-def _too_often(group: Group, where: Note) -> dict[tuple[str, str], Note]:
-    """Warnings of what is too frequent among the verdicts, by kind and by score or field."""
-    found = {("reluctant", name): note for name, note in _reluctant(group, where)}
+def _too_often(group: Group, where: Note) -> Iterator[Note]:
+    """Warn of what is too frequent among the verdicts: a cut field, or little probability for all legal values."""
     for mark, count in sorted(group.marks.items()):
         kind, _, name = mark.partition(":")
         if kind == "cut" and count > OFTEN_CUT * group.verdicts:
             told = {"where": where, "field": name, "count": count, "share": count / group.verdicts}
-            found[kind, name] = Note("cut", told | {"remedy": _remedy(group, name)}, "warning")
-    return found
+            yield Note("cut", told, "warning")
+    for score in group.scores.values():
+        masses = score.known_masses
+        reluctant = int(np.sum(masses < LOW_MASS))
+        if reluctant > OFTEN_RELUCTANT * len(masses):
+            told = {"where": where, "score": score.name, "reluctant": reluctant, "known": len(masses)}
+            yield Note("reluctant", told | {"least": LOW_MASS, "median": float(np.median(masses))}, "warning")
 
 
 def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
@@ -250,33 +242,10 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
         ends: dict[str, object] = {}
         if isinstance(share.interval, Interval):
             ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
-        counts = {"flips": found.flipped, "both": len(found.flips), "first": found.first, "share": share.value}
+        counts = {"flips": found.flipped, "both": found.both, "first": found.to_first, "share": share.value}
         yield Note(
             "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
         )
-
-
-def _reluctant(group: Group, where: Note) -> Iterator[tuple[str, Note]]:
-    """Scores whose legal values got little of the judge's probability in too many verdicts, with a warning."""
-    for score in group.scores.values():
-        reluctant, known = score.reluctant, len(score.masses)
-        if reluctant > OFTEN_RELUCTANT * known:
-            told = {"where": where, "score": score.name, "reluctant": reluctant, "known": known}
-            yield score.name, Note("reluctant", told | {"least": LOW_MASS, "median": score.median_mass}, "warning")
-
-
-def _remedy(group: Group, name: str) -> Note:
-    """Return what to raise if a budget often cuts a field; one outside the format is the judge's thinking."""
-    rubric = group.definition
-    own = rubric.format.fields.get(name.removeprefix(SWAPPED)) if rubric else None
-    if rubric is None or own is None:
-        return Note("cut_thinking")
-    tokens: int = getattr(own, "tokens", 0)
-    told: dict[str, object] = {"tokens": tokens, "more": 2 * tokens}
-    limits = Note("cut_tokens", told)
-    if isinstance(own, VerdictListField):
-        limits = Note("cut_items", {"items": own.items})
-    return Note("cut_in_file", {"limits": limits})
 
 
 def summary_of(data: Scores) -> list[Table]:

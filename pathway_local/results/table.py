@@ -7,9 +7,11 @@ from typing import Literal
 from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, Undefined
 
-ColumnKind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
-"""What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a
-whole number, a number, a share, a figure with its interval, or counts by level."""
+ColumnKind = Literal[
+    "word", "levels", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"
+]
+"""What a column holds: a word from outside, levels of a scale, a word of ours by its key, a rater's name, several of
+them, a case's id, a whole number, a number, a share, a figure with its interval, or counts by level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Column:
     Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
     column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
     cells, and cells like `usual` stay empty. An
-    estimate in `percent` is a share. One in `detail` is shown where somebody asks for all.
+    estimate in `percent` is a share. One in `detail` is shown where somebody asks for all, and one in `english` where
+    English is shown.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Column:
     usual: str = ""
     percent: bool = False
     detail: bool = False
+    english: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,7 @@ class Table:
 
     A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
     tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
-    the counts of each row, or people's mean by the expected score, on an axis that reaches over the `scale`, or shades
-    counts.
+    the counts of each row, or people's mean by the expected score, on an axis that reaches over the `scale`.
     """
 
     key: str
@@ -73,7 +76,7 @@ class Table:
     detail: bool = False
     heading: Sequence[str] = ()
     section: str = ""
-    chart: Literal["", "interval", "bars", "calibration", "matrix"] = ""
+    chart: Literal["", "interval", "bars", "calibration"] = ""
     scale: tuple[float, float] | None = None
 
     def of_kind(self, *kinds: ColumnKind) -> list[Column]:
@@ -94,6 +97,12 @@ class Table:
     def with_cautions(self, labels: Mapping[str, str]) -> "Table":
         """Return the table with a warning for each judge in it whose label must stand wherever its scores do."""
         return replace(self, notes=(*self.notes, *cautions(labels, self.raters())))
+
+
+def unasked(tables: Iterable[Table]) -> list[Table]:
+    """What a page shows unasked: no columns in detail, and of tables in detail those that it draws."""
+    shown = (table for table in tables if not table.detail or table.chart)
+    return [replace(table, columns=[each for each in table.columns if not each.detail]) for table in shown]
 
 
 def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:

@@ -1,45 +1,57 @@
-"""Counts a run's outcomes: each rater's levels and preferences, and why verdicts are missing."""
+"""A run's scores counted: each rater's levels, choices and failures under each rubric, in all and by group."""
 
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 import numpy as np
 
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.pair import A_BETTER, CHOICE, FLIPPED, Pair
+from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.record import Record
-from pathway_local.statistics.figure import Estimate, undefined_estimate
+from pathway_local.scores.matrix import HELD, TO_FIRST, TURNED, RatingsMatrix, Trouble
+from pathway_local.scores.scores import Scores
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.share import scale_mean, share
-from pathway_local.verdict import Failure, Number, Verdict
+from pathway_local.verdict import Number
+
+SHOWN_FAILURES = 10
+
+LOW_MASS = 0.5
+"""Below this, the judge would rather have written something that is no legal value."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Preferences:
-    """One rater's choices: `choices` has 1 for each case that A won, 0.5 for a tie and 0 for one that B won.
+    """One rater's choices between two responses, on the cases with one.
 
-    `flips` has for each case that was judged in both orders 1 if the orders disagreed, which counts as a tie, else 0;
-    `first` counts those that favour the response that was read first each time. Both name the case's cluster of cases
-    that depend on each other, if there are any. `likely` are the probabilities with which the judge chose A.
+    `wins` (n,) has 1 for each case that A won, 0.5 for a tie and 0 for one that B won. `orders` (n,) says what a second
+    order did to the choice; one that turned counts as a tie.
     """
 
     pair: Pair
-    choices: list[tuple[str, float]] = field(default_factory=list)
-    flips: list[tuple[str, float]] = field(default_factory=list)
-    first: int = 0
-    likely: list[float] = field(default_factory=list)
+    wins: FloatArray
+    orders: IntArray
+    clusters: IntArray | None
 
-    def times(self, choice: float) -> int:
-        """In how many cases it chose so; special values choose nothing."""
-        return sum(own == choice for _, own in self.choices)
+    def times(self, win: float) -> int:
+        """In how many cases it chose so."""
+        return int(np.sum(self.wins == win))
+
+    @property
+    def both(self) -> int:
+        """The cases that were judged in both orders."""
+        return int(np.sum(self.orders >= HELD))
 
     @property
     def flipped(self) -> int:
         """In how many cases the orders disagreed."""
-        return sum(flip == 1 for _, flip in self.flips)
+        return int(np.sum(self.orders >= TURNED))
+
+    @property
+    def to_first(self) -> int:
+        """In how many of these it chose the response that was read first."""
+        return int(np.sum(self.orders == TO_FIRST))
 
     @property
     def win_rate(self) -> Estimate:
@@ -47,150 +59,109 @@ class Preferences:
 
         With halves a share varies less than one of ones and zeros, so its interval is rather too wide.
         """
-        return _share(self.choices, "no case has a choice")
+        return share(self.wins, self.clusters) if len(self.wins) else undefined_estimate("no case has a choice")
 
     @property
     def flip_rate(self) -> Estimate:
         """The share of cases judged in both orders in which the orders disagree."""
-        return _share(self.flips, "no case was judged in both orders")
-
-    @property
-    def a_better(self) -> float | None:
-        """The mean probability with which the judge chose A; None without probabilities."""
-        return sum(self.likely) / len(self.likely) if self.likely else None
-
-    def count(self, verdict: Verdict, cluster: str = "") -> None:
-        """Add a verdict on a case of that cluster, if cases have clusters."""
-        win = win_of(verdict, self.pair)
-        if win is None:
-            return
-        self.choices.append((cluster, win))
-        in_orders = [verdict.fields.get(f"{CHOICE}{order}") for order in ("ab", "ba")]
-        if isinstance(in_orders[0], int | float) and isinstance(in_orders[1], int | float):
-            flipped = FLIPPED in verdict.marks
-            self.flips.append((cluster, float(flipped)))
-            self.first += flipped and in_orders[0] > in_orders[1]
-        likely = verdict.fields.get(A_BETTER)
-        if isinstance(likely, int | float):
-            self.likely.append(float(likely))
+        known = self.orders >= HELD
+        if not known.any():
+            return undefined_estimate("no case was judged in both orders")
+        flips = (self.orders[known] >= TURNED).astype(np.float64)
+        return share(flips, None if self.clusters is None else self.clusters[known])
 
 
-def win_of(verdict: Verdict, pair: Pair) -> float | None:
-    """Return 1 if A won the case, 0 if B did, 0.5 for a tie or a flip, and None without a choice."""
-    score = verdict.scores.get(pair.score)
-    win = pair.win(score.value) if score else None
-    return 0.5 if win is not None and FLIPPED in verdict.marks else win
+def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
+    """What A got by each rater, (cases, raters): 1, 0.5 for a tie or a flip, or 0; NaN without a choice."""
+    chosen = np.where(np.isin(matrix.given, pair.special), np.nan, 0.5 + 0.5 * np.sign(matrix.given))
+    return np.asarray(np.where(matrix.flipped & np.isfinite(chosen), 0.5, chosen))
 
 
-def _share(counted: Sequence[tuple[str, float]], missing: str) -> Estimate:
-    if not counted:
-        return undefined_estimate(missing)
-    names = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in counted))}
-    clusters = np.array([names[name] for name, _ in counted], np.int64) if counted[0][0] else None
-    return share(np.array([each for _, each in counted], float), clusters)
-
-
-def clustered_mean(counts: Mapping[tuple[str, float], int], levels: Sequence[float]) -> Estimate:
-    """The mean of scores on a scale with these levels, given as how often each cluster of cases has each score."""
-    names = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in counts))}
-    times = list(counts.values())
-    codes = np.repeat(np.array([names[name] for name, _ in counts], np.int64), times)
-    return scale_mean(np.repeat(np.array([score for _, score in counts], float), times), levels, codes)
-
-
-SHOWN_FAILURES = 10
-
-LOW_MASS = 0.5
-"""Below this, the judge would rather have written something that is no legal value."""
-
-Key = tuple[str, str, str]
-"""Rater, rubric, group; the group is empty without a column of groups."""
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ScoreSummary:
-    """One score of one rater under one rubric: how often each value was given, and with what confidence.
+    """One score of one rater under one rubric; each array is (n,), and NaN where the rater did not say how sure it is.
 
-    `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
-    counts scores that are no values of the scale: numbers between levels by people. `clusters` counts how often
-    each cluster of cases that depend on each other has each score on the scale, if there are any.
+    `clusters` are codes of cases that depend on each other, if they do.
     """
 
     name: str
     declared: ScoreField
-    counts: dict[Number, int]
-    between: Counter[float] = field(default_factory=Counter)
-    confidence_sum: float = 0.0
-    confidences: int = 0
-    masses: "array[float]" = field(default_factory=lambda: array("d"))
-    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
+    given: FloatArray
+    confidences: FloatArray
+    masses: FloatArray
+    clusters: IntArray | None
 
     @property
     def n(self) -> int:
         """Verdicts with this score."""
-        return sum(self.counts.values()) + self.between.total()
+        return len(self.given)
+
+    @property
+    def counts(self) -> dict[Number, int]:
+        """How often each value of the scale was given."""
+        return {value: int(np.sum(self.given == value)) for value in self.declared.values}
+
+    @property
+    def between(self) -> int:
+        """Scores that are no values of the scale: numbers between levels by people."""
+        return self.n - sum(self.counts.values())
+
+    @property
+    def confident(self) -> int:
+        """Verdicts with a confidence."""
+        return int(np.isfinite(self.confidences).sum())
 
     @property
     def confidence(self) -> float | None:
         """The mean of the largest probabilities."""
-        return self.confidence_sum / self.confidences if self.confidences else None
+        return float(np.nanmean(self.confidences)) if self.confident else None
 
     @property
-    def median_mass(self) -> float | None:
-        """The median of the probabilities that the judge gave to all legal values together."""
-        return median(self.masses) if self.masses else None
-
-    @property
-    def reluctant(self) -> int:
-        """Verdicts in which the judge gave less than LOW_MASS to all legal values together."""
-        return sum(mass < LOW_MASS for mass in self.masses)
+    def known_masses(self) -> FloatArray:
+        """What the judge gave to all legal values together, where that is known."""
+        return np.asarray(self.masses[np.isfinite(self.masses)])
 
     @property
     def special_share(self) -> float | None:
         """The share of verdicts with a special value; None where the scale has none."""
-        return (
-            sum(self.counts[value] for value in self.declared.special) / self.n
-            if self.declared.special and self.n
-            else None
-        )
+        return float(np.isin(self.given, self.declared.special).mean()) if self.declared.special and self.n else None
 
     @property
     def mean(self) -> Estimate:
         """The mean of the values on the scale, with the interval of `scale_mean`."""
         if self.declared.scale == "nominal":
             return undefined_estimate("the scale is nominal")
-        on_scale = {value: count for value, count in self.counts.items() if value not in self.declared.special}
-        levels = sorted(map(float, on_scale))
-        if self.clusters:
-            return clustered_mean(self.clusters, levels)
-        given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
-        scores = np.repeat(np.array(list(given), float), list(given.values()))
-        return scale_mean(scores, levels)
+        levels = sorted(float(value) for value in self.declared.values if value not in self.declared.special)
+        kept = ~np.isin(self.given, self.declared.special)
+        return scale_mean(self.given[kept], levels, None if self.clusters is None else self.clusters[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCase:
-    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
+    """A case without a verdict: its id, its row in the cases file, the failure's kind, why, and where it is."""
 
     case: str
     row: int
+    kind: str
     reason: str
     place: str
 
     @classmethod
-    def of(cls, record: Record, failure: Failure) -> "FailedCase":
-        """The failed case of a record."""
+    def of(cls, case: str, trouble: Trouble) -> "FailedCase":
+        """The failed case of such an outcome."""
+        failure = trouble.failure
+        assert failure, "an outcome with marks is no failure"
         place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
-        place = place if sign else ""
-        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
+        row, reason = failure.row or trouble.row, failure.reason or failure.message
+        return cls(case, row, failure.kind, reason, place if sign else "")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures, `definition` is the rubric. `preferences` sums up the choices under a rubric that
-    compares two responses.
+    `failed` has its first failures, `definition` is the rubric, `other_texts` counts the verdicts that are left out
+    because their cases have other texts by now. `preferences` sums up the choices of a comparison.
     """
 
     rater: str
@@ -199,10 +170,11 @@ class Group:
     scores: dict[str, ScoreSummary]
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    failed: list[FailedCase] = field(default_factory=list)
+    failed: Sequence[FailedCase] = ()
     marks: Counter[str] = field(default_factory=Counter)
     definition: Rubric | None = None
     preferences: Preferences | None = None
+    other_texts: int = 0
 
     @property
     def cases(self) -> int:
@@ -210,50 +182,60 @@ class Group:
         return self.verdicts + self.failures.total()
 
 
-def tally(
-    records: Iterable[Record], rubrics: Mapping[str, Rubric], columns: Sequence[str], cluster: str = ""
-) -> list[list[Group]]:
-    """Count every rater's outcomes under each rubric, once for each column in one pass; "" makes no groups.
+def tally(data: Scores, by: str = "", cluster: str = "") -> list[Group]:
+    """Count every rater's outcomes under each rubric, for each value of the column `by` if one is given.
 
     A case without the column is in the empty group. Cases with the same value of the column `cluster` depend on each
     other; one without a value is alone.
     """
-    found: list[dict[Key, Group]] = [{} for _ in columns]
-    for record in records:
-        own = (record.metadata.get(cluster) or f"\n{record.case_id}") if cluster else ""
-        for by, groups in zip(columns, found, strict=True):
-            key = (record.rater, record.rubric, record.metadata.get(by, ""))
-            if key not in groups:
-                groups[key] = _group(key, rubrics[record.rubric])
-            _count(groups[key], record, own)
-    return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
+    rubrics = [(rubric, [*data.matrices([rubric])]) for rubric in data.rubrics.values()]
+    found = [group for rubric, matrices in rubrics if matrices for group in _groups(rubric, matrices, by, cluster)]
+    return sorted(found, key=lambda group: (group.rater, group.rubric, group.group))
 
 
-def _group(key: Key, rubric: Rubric) -> Group:
-    preferences = Preferences(rubric.pair) if rubric.pair else None
-    declared = rubric.format.scores.items()
-    empty = {name: ScoreSummary(name, each, dict.fromkeys(each.values, 0)) for name, each in declared}
-    return Group(*key, empty, definition=rubric, preferences=preferences)
+def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster: str) -> Iterator[Group]:
+    first = matrices[0]
+    values = [kept.get(by, "") for kept in first.metadata]
+    names = {name: code for code, name in enumerate(dict.fromkeys(values))}
+    codes = np.array([names[value] for value in values], dtype=np.int64)
+    clusters = first.clusters(cluster) if cluster else None
+    judged = np.any([np.isfinite(matrix.given) for matrix in matrices], axis=0)
+    troubles: dict[tuple[int, int], list[Trouble]] = {}
+    for each in sorted(first.troubles, key=lambda each: each.case):
+        troubles.setdefault((each.rater, int(codes[each.case])), []).append(each)
+    for place, rater in enumerate(first.raters):
+        for name, code in names.items():
+            inside, own = codes == code, troubles.get((place, code), [])
+            verdicts = int(judged[inside, place].sum())
+            failed = [each for each in own if each.failure]
+            if not (verdicts or failed or (rater.other_texts and not by)):
+                continue
+            yield Group(
+                rater.name, rubric.name, name,
+                {matrix.score: _summary(matrix, rubric, place, inside, clusters) for matrix in matrices},
+                verdicts,
+                Counter(each.failure.kind for each in failed if each.failure),
+                [FailedCase.of(first.case_ids[each.case], each) for each in failed[:SHOWN_FAILURES]],
+                Counter(mark for each in own for mark in each.marks),
+                rubric,
+                _preferences(matrices, rubric.pair, place, inside, clusters) if rubric.pair else None,
+                rater.other_texts,
+            )  # fmt: skip
 
 
-def _count(group: Group, record: Record, cluster: str) -> None:
-    """Add an outcome of a case of that cluster, if cases have clusters."""
-    if isinstance(record.outcome, Failure):
-        group.failures[record.outcome.kind] += 1
-        if len(group.failed) < SHOWN_FAILURES:
-            group.failed.append(FailedCase.of(record, record.outcome))
-        return
-    group.verdicts += 1
-    group.marks.update(record.outcome.marks)
-    if group.preferences:
-        group.preferences.count(record.outcome, cluster)
-    for name, score in record.outcome.scores.items():
-        found = group.scores[name]
-        (found.counts if score.value in found.counts else found.between)[score.value] += 1
-        if cluster and score.value not in found.declared.special:
-            found.clusters[cluster, float(score.value)] += 1
-        if score.confidence is not None:
-            found.confidence_sum += score.confidence
-            found.confidences += 1
-        if score.mass is not None:
-            found.masses.append(score.mass)
+def _summary(
+    matrix: RatingsMatrix, rubric: Rubric, place: int, inside: BoolArray, clusters: IntArray | None
+) -> ScoreSummary:
+    kept = inside & np.isfinite(matrix.given[:, place])
+    given, confidences, masses = (each[kept, place] for each in (matrix.given, matrix.confidence, matrix.mass))
+    own = None if clusters is None else clusters[kept]
+    return ScoreSummary(matrix.score, rubric.format.scores[matrix.score], given, confidences, masses, own)
+
+
+def _preferences(
+    matrices: Sequence[RatingsMatrix], pair: Pair, place: int, inside: BoolArray, clusters: IntArray | None
+) -> Preferences:
+    matrix = next(each for each in matrices if each.score == pair.score)
+    wins = choices_of(matrix, pair)[:, place]
+    kept = inside & np.isfinite(wins)
+    return Preferences(pair, wins[kept], matrix.orders[kept, place], None if clusters is None else clusters[kept])

@@ -7,7 +7,7 @@ further message.
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -103,30 +103,19 @@ def _message(item: object, where: str) -> Message:
     blocks = [content] if isinstance(content, str) else content
     if not isinstance(blocks, list | None):
         raise BadConversation(f"{where} has a content that is neither a text nor a list of parts")
-    texts: list[str] = []
+    said = "\n".join(_text(block, where) for block in blocks or ())
     called = [_call(call, where) for call in calls or ()]
-    for block in blocks or ():
-        if isinstance(block, Mapping) and block.get("type") == "tool_use":
-            called.append(_call({"function": {"name": block.get("name"), "arguments": block.get("input")}}, where))
-        else:
-            texts += _texts(block, where)
-    said = "\n".join(texts)
     return Message(role, said if said.strip() or called else NO_TEXT, "\n".join(called))
 
 
-def _texts(block: object, where: str) -> Iterator[str]:
-    """Yield the texts of one part of a content."""
+def _text(block: object, where: str) -> str:
+    """Return the text of one part of a content."""
     if isinstance(block, str):
-        yield block
-    elif isinstance(block, Mapping) and isinstance(block.get("text"), str):
-        _refuse_others(block, ("text", "cache_control", *LABELS), where)
-        yield block["text"]
-    elif isinstance(block, Mapping) and block.get("type") == "tool_result":
-        inner = block.get("content")
-        for each in inner if isinstance(inner, list) else [inner or ""]:
-            yield from _texts(each, where)
-    else:
-        raise BadConversation(f"{where} has a part that is not text, such as an image")
+        return block
+    if not isinstance(block, Mapping) or not isinstance(block.get("text"), str):
+        raise BadConversation(f"{where} has a part that is not text, such as an image or a result of a tool")
+    _refuse_others(block, ("text", "cache_control", *LABELS), where)
+    return str(block["text"])
 
 
 def _call(call: object, where: str) -> str:

@@ -222,7 +222,6 @@ class TextListField(JsonKind):
     tokens: int = Field(default=40, ge=4, le=1000)
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        self.check_layout(in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
         return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from pathway_local.errors import FormatError, ReplyError
+from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.grammar import STRING, alternatives, terminal
 from pathway_local.verdict import Value
@@ -107,8 +107,3 @@ class JsonKind(FieldKind):
 
     def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
-
-    def check_layout(self, in_json: bool) -> None:
-        """Raise FormatError for a text layout."""
-        if not in_json:
-            raise FormatError(f"a field of type {self.type} needs a JSON layout", "Use layout: json, or another type.")

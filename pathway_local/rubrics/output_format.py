@@ -1,6 +1,5 @@
 """A rubric's output format: literals and typed fields. The grammar and the reader both come from them."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,7 +14,7 @@ from pathway_local.rubrics.ending import cores_of
 from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import AnyField, Form, Part, Reply, Slot, text_at
 from pathway_local.rubrics.grammar import literal
-from pathway_local.rubrics.kind import FieldKind
+from pathway_local.rubrics.kind import FieldKind, JsonKind
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint
@@ -66,8 +65,6 @@ class OutputFormat:
         self.parts = self._layout(list(outputs.fields))
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
-        # Fields that don't fit the layout (a list in a text) fail when their grammar is written: do it once here.
-        self.reply(dict.fromkeys(self.echoes.values(), "x")).form.grammar()
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
@@ -161,6 +158,10 @@ class OutputFormat:
         taken = next((name for name in made if name in self.outputs.fields or made.count(name) > 1), None)
         if taken is not None:
             raise FormatError(f"outputs: {taken!r} is the name of two fields or scores", "Give the score another name.")
+        listed = next((each for each in self.outputs.fields.values() if isinstance(each, JsonKind)), None)
+        if listed and not self.in_json:
+            said = f"outputs: a field of type {listed.type} needs a JSON layout"
+            raise FormatError(said, "Use layout: json, or another type.")
         used = [slot.name for slot in self._slots()]
         for name in self.outputs.fields:
             if used.count(name) != 1:
@@ -267,10 +268,3 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
             field = inner[0][1]
             properties[key] = field.as_schema() | ({"description": field.description} if field.description else {})
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def layout_text(outputs: Outputs) -> str:
-    """Return the layout as people read it, with each field's name in braces."""
-    if outputs.layout != "json":
-        return outputs.layout
-    return json.dumps({name: f"<{field.type}>" for name, field in outputs.fields.items()}, indent=2)

@@ -109,7 +109,9 @@ def _refuse_preference(prompty: Prompty, output_format: OutputFormat) -> None:
         if score.scale == "nominal" and _is_symmetric(score):
             where = prompty.places.of("outputs", "fields", name)
             said = f"{where}: {name} prefers one of two responses, and nothing says which inputs hold them"
-            hint = "Add kind: pair and swap: {response_a: response_b} (in Python: swap={...}), or number levels from 1."
+            hint = (
+                "Name them: swap: {response_a: response_b} with kind: pair, --swap of rubrics adopt, swap= in Python."
+            )
             raise RubricError(said, hint)
 
 

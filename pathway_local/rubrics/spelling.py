@@ -41,27 +41,20 @@ def fields_in(declared: str) -> dict[str, Field]:
     return _named(_divided(text, r";|\n"), words)
 
 
-def outputs_in(declared: str, lines: Sequence[str] = ()) -> dict[str, Any]:
+def block_of(declared: str, lines: Sequence[str] = ()) -> str | dict[str, str]:
     """Return the `outputs:` block of a declaration: JSON, or text in these lines, which have fields' names in braces.
 
     A field that no line names stands before them, and a blank line behind it. Raises ValueError.
     """
     fields = fields_in(declared)
     if not lines:
-        return {"layout": "json", "fields": fields}
+        return declared
     layout = "\n".join(lines)
     before = [name for name in fields if f"{{{name}}}" not in layout]
     if len(before) > min(1, len(fields) - 1):
         said = ", ".join(name for name in fields if name not in before) or "none of them"
         raise ValueError(f"--line must name all fields but one, such as {{grade}}; it names {said}")
-    return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": fields}
-
-
-def block_of(declared: str, lines: Sequence[str] = ()) -> str | dict[str, str]:
-    """Return the `outputs:` block that keeps a declaration as it was written."""
-    if not lines:
-        return declared
-    return {"layout": str(outputs_in(declared, lines)["layout"]), "fields": declared}
+    return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": declared}
 
 
 def field_of(spelling: str) -> Field:

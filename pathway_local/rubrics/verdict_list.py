@@ -49,7 +49,6 @@ class VerdictListField(JsonKind):
         return sum(member.tokens for member in self.members.values() if isinstance(member, TextField))
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        self.check_layout(in_json)
         item, members = f"{name}_item", list(self.members.items())
         parts = [f"{literal(self._key(at, key))} {item}{at}" for at, (key, _) in enumerate(members)]
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""

@@ -23,6 +23,9 @@ STEPS_BETWEEN_SIGNALS = 1_000_000
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database while it is in use."""
 
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal that names another file, which SQLite would delete."""
+
 IDS_PER_QUERY = 5_000
 AMONG = "case_key IN (SELECT key FROM cases WHERE case_id IN ({}))"
 """The condition by which a query of `current` finds the outcomes of some cases, for `rows_among`."""
@@ -202,8 +205,8 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters.
 
-    Raises RunFileError if the file has a second name, or if one beside it is not the owner's: SQLite would read from
-    it, or write cells into it.
+    Raises RunFileError if the file has a second name, or if one beside it is not the owner's or names another file:
+    SQLite would read from it, write cells into it, or delete what it names.
     """
     _check_beside(path)
     db = sqlite3.connect(
@@ -238,8 +241,19 @@ def _check_beside(path: Path) -> None:
         with suppress(FileNotFoundError):
             beside = file.lstat()
             if not stat.S_ISREG(beside.st_mode) or beside.st_uid != run.st_uid:
-                hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
-                raise RunFileError(f"{file}: somebody other than the run's owner made it", hint)
+                what = "somebody other than the run's owner made it"
+            elif file.name.endswith("-journal") and _names_another(file, beside.st_size):
+                what = "it names another file, which would be deleted"
+            else:
+                continue
+            hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
+            raise RunFileError(f"{file}: {what}", hint)
+
+
+def _names_another(journal: Path, size: int) -> bool:
+    with journal.open("rb") as file:
+        file.seek(max(0, size - len(SUPER_JOURNAL)))
+        return size > len(SUPER_JOURNAL) and file.read() == SUPER_JOURNAL
 
 
 def _need_file(path: Path) -> None:

@@ -205,7 +205,7 @@ class _Taking:
                 if mark in self.gone:
                     continue
                 if mine is None or _counts(each, mine, seen[each.case_id]):
-                    case = CaseRef(each.case_id, each.row, each.metadata, each.case_hash, each.kinds)
+                    case = CaseRef(each.case_id, each.row, each.metadata, each.case_hash)
                     new.append(CaseOutcome(case, each.outcome, each.tokens))
                 else:
                     stay += isinstance(each.outcome, Verdict) and each.outcome != mine.outcome

@@ -10,7 +10,6 @@ from pathway_local.case import CaseRef
 from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import damaged
 from pathway_local.runs.stored_json import SCORES, TEXTS, TEXTS_BY_NAME, VALUES_BY_NAME, StoredScore, to_json
-from pathway_local.sheets.row import CellValue, typed_value
 from pathway_local.verdict import NO_TOKENS, Failure, Number, Outcome, Score, Tokens, Verdict, storable
 
 
@@ -25,13 +24,6 @@ class Record(Struct, frozen=True):
     outcome: Outcome
     case_hash: str
     tokens: Tokens
-    kinds: Mapping[str, str] | None = None
-
-    def typed(self) -> dict[str, CellValue]:
-        """Return the case's metadata with the types that its sheet had, and its id under ""."""
-        cells = {**self.metadata, "": self.case_id}
-        kinds = self.kinds or {}
-        return {name: typed_value(text, kinds.get(name, "")) for name, text in cells.items()}
 
 
 class CaseOutcome(Struct, frozen=True):
@@ -94,9 +86,9 @@ def _value(text: str) -> Number:
     return float(text) if "." in text else int(text)
 
 
-_KNOWN = "SELECT case_id, key, row, metadata, kinds FROM cases WHERE case_id IN ({})"
-_ADD = "INSERT INTO cases (key, case_id, row, metadata, kinds) VALUES (?, ?, ?, ?, ?)"
-_MOVE = "UPDATE cases SET row = ?, metadata = ?, kinds = ? WHERE key = ?"
+_KNOWN = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
+_ADD = "INSERT INTO cases (key, case_id, row, metadata) VALUES (?, ?, ?, ?)"
+_MOVE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
 
 
 class StoredCases:
@@ -116,7 +108,7 @@ class StoredCases:
         for case in cases if known else ():
             if stored := known.get(storable(case.id)):
                 key, *before = stored
-                after = [case.row, *_updated(self._db.path, case, keep, before[1], before[2])]
+                after = [case.row, _updated(self._db.path, case, keep, before[1])]
                 if after != before:
                     moved.append((*after, key))
         self._db.execute_all(_MOVE, moved)
@@ -131,24 +123,14 @@ class StoredCases:
             key = known.get(case_id)
             if key is None:
                 key = last = last + 1
-                new.append((key, case_id, case.row, *_updated(self._db.path, case, keep)))
+                new.append((key, case_id, case.row, _updated(self._db.path, case, keep)))
             keys.append(key)
         self._db.execute_all(_ADD, new)
         return keys
 
 
-def _updated(
-    path: Path, case: CaseRef, keep: Collection[str] | None, metadata: str = "{}", kinds: str | None = None
-) -> tuple[str, str | None]:
-    """Return the stored metadata and kinds of a case with the columns to keep of its sheet, in place of what was there.
-
-    A case that comes without any metadata, such as a rating of one, leaves the kinds as they are.
-    """
+def _updated(path: Path, case: CaseRef, keep: Collection[str] | None, metadata: str = "{}") -> str:
+    """Return the stored metadata of a case with the columns to keep of its sheet, in place of what was there."""
     names = case.metadata if keep is None else keep
     kept = {name: case.metadata[name] for name in names if name in case.metadata}
-    whole = to_json(TEXTS_BY_NAME.read(path, metadata) | kept)
-    if case.kinds is None and not kept:
-        return whole, kinds
-    others = {name: kind for name, kind in TEXTS_BY_NAME.read(path, kinds or "{}").items() if name and name not in kept}
-    own = {name: kind for name, kind in (case.kinds or {}).items() if not name or name in kept}
-    return whole, to_json(others | own) if others or case.kinds is not None else None
+    return to_json(TEXTS_BY_NAME.read(path, metadata) | kept)

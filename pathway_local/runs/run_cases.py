@@ -1,7 +1,7 @@
 """Opens the cases file of a run: its columns are matched as when the run was first judged, and its rows limited."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,12 @@ from msgspec import ValidationError, convert
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.runs.split import Part
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import Sheet
+from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Value
 
@@ -27,18 +28,17 @@ _SOME = "SELECT EXISTS (SELECT 1 FROM cases) OR EXISTS (SELECT 1 FROM inclusions
 
 
 def cases_of(
-    path: Path | Sheet,
+    cases: Path | Sheet,
     rubrics: Iterable[Rubric],
     run: RunFile | None,
     id_column: str | None = None,
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
-    pair_by: str = "",
     header_row: int | None = None,
     sheet: str = "",
 ) -> CasesFile:
-    """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
+    """Return the cases for these rubrics; arguments take precedence over what the run remembers.
 
     With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
     and RunFileError if the run's cases have row numbers as ids and these have an id column.
@@ -50,27 +50,25 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    before = _remembered_reading(run, path) if run and isinstance(path, Path) else {}
+    before = _remembered_reading(run, cases) if run and isinstance(cases, Path) else {}
     encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
-    sheet = sheet or before.get("sheet", "")
-    pair_by = pair_by or (remembered_pairing(run) if run else "")
+    sheet = sheet or before.get("title", "")
+    opened = cases if isinstance(cases, Sheet) else open_sheet(cases, encoding, header_row, sheet)
     talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
-    own_id = id_column or remembered_id
-    cases = CasesFile(path, needed, given, own_id, optional, encoding, pair_by, header_row, sheet, talks)
-    if run is not None and cases.id_column is not None and rows_are_ids(run):
+    found = CasesFile(opened, needed, given, id_column or remembered_id, optional, talks)
+    if run is not None and found.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
-    cases.pseudonyms = _checked(pseudonyms, run, cases)
-    return cases
+    found.pseudonyms = _checked(pseudonyms, run, found)
+    return found
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
     before, _ = remembered_columns(run)
-    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
-    told: dict[str, Value] = {"encoding": cases.encoding, "header_row": cases.header_row, "sheet": cases.title}
-    if any(told.values()):
-        run.set_setting(READING, {"file": cases.path.name, **told})
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    if cases.sheet.told:
+        run.set_setting(READING, {"file": cases.path.name, **cases.sheet.told})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 
@@ -124,13 +122,6 @@ def rows_are_ids(run: RunFile) -> bool | None:
     return kept.get("id") is None if some and isinstance(kept, dict) else None
 
 
-def remembered_pairing(run: RunFile) -> str:
-    """Return the column by which the run's cases were joined from two rows each; empty if they were not."""
-    kept = run.get_setting(SETTING)
-    found = kept.get("pair_by") if isinstance(kept, dict) else None
-    return found if isinstance(found, str) else ""
-
-
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
     """Return the column that the user gave for each input of the run's cases, and the column of their ids."""
     kept = run.get_setting(SETTING)
@@ -164,36 +155,28 @@ class Limit:
 
 
 def shares_judged(run: RunFile) -> dict[tuple[str, str], list[str]]:
-    """Return in words, for each rater and rubric, the share of each cases file that was judged, if it is not all.
-
-    That is the largest limit, unless a job had none: after it, even a stopped one, the judged cases are no longer a
-    random part. And it is the parts of a split run, unless all of them or the whole were begun.
-    """
-    limits: dict[tuple[tuple[str, str], str], Limit] = {}
-    parts = defaultdict[tuple[tuple[str, str], str, int], set[int]](set)
-    unlimited, whole = set(), set()
+    """Return in words, for each rater and rubric, the share of each cases file that was judged, if it is not all."""
+    judged = defaultdict[tuple[tuple[str, str], str], list[Job]](list)
     for job in run.jobs.all():
-        limit, part, file = _limit(job.facts), Part.read(job.facts.get(PART)), str(job.fact("cases").get("file"))
-        for own in ((rater, file) for rater in job.judges):
-            if limit:
-                limits[own] = max(limit, limits.get(own, limit), key=lambda each: each.size)
-            else:
-                unlimited.add(own)
-            if part:
-                parts[*own, part.of].add(part.number)
-            else:
-                whole.add(own)
+        for rater in job.judges:
+            judged[rater, str(job.fact("cases").get("file"))].append(job)
     found = defaultdict[tuple[str, str], list[str]](list)
-    for (rater, file), limit in limits.items():
-        if (rater, file) not in unlimited:
-            found[rater].append(str(limit))
-    whole |= {(rater, file) for (rater, file, of), have in parts.items() if len(have) == of}
-    for (rater, file, of), have in parts.items():
-        if (rater, file) not in whole:
-            more = f" and {len(have) - 10} more" if len(have) > 10 else ""
-            numbers = ", ".join(map(str, sorted(have)[:10])) + more
-            found[rater].append(f"part{'s' * (len(have) > 1)} {numbers} of {of} of {file} (runs split)")
+    for (rater, file), jobs in judged.items():
+        found[rater] += _shares(file, jobs)
     return found
+
+
+def _shares(file: str, jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield the largest limit, unless a job had none: after it, even a stopped one, the cases are no random part.
+
+    Yield the parts of a split run, too, unless all of them or the whole were begun.
+    """
+    limits, parts = [_limit(job.facts) for job in jobs], {Part.read(job.facts.get(PART)) for job in jobs}
+    if largest := max((limit for limit in limits if limit), key=lambda each: each.size, default=None):
+        yield from [] if None in limits else [str(largest)]
+    begun = Counter(part.of for part in parts if part)
+    if None not in parts and not any(count == of for of, count in begun.items()):
+        yield from (f"{count} of {of} parts of {file} (runs split)" for of, count in begun.items())
 
 
 def last_seed(run: RunFile, file: str) -> int | None:

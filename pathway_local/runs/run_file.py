@@ -55,7 +55,7 @@ _JUDGED = f"""
 _BAD_ROWS = "SELECT case_key, number, case_id FROM current WHERE rater_id = ? AND source = ?"
 # CROSS JOIN: the outcomes come in the order of the keys, and nothing is sorted or held in memory.
 _RECORDS = f"""
-    SELECT rater_id, case_id, row, metadata, kinds, case_hash, {COLUMNS},
+    SELECT rater_id, case_id, row, metadata, case_hash, {COLUMNS},
         prompt_tokens, cached_tokens, generated_tokens
     FROM json_each(?) AS asked CROSS JOIN current ON case_key = asked.value WHERE rater_id IN ({{}})
 """
@@ -345,12 +345,11 @@ class RunFile:
                 raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
             yield record
 
-    def _record(self, rater: Rater, case_id: str, row: int, metadata: str, kinds: str, *rest: Any) -> Record:
+    def _record(self, rater: Rater, case_id: str, row: int, metadata: str, *rest: Any) -> Record:
         case_hash, *columns = rest
         kept = TEXTS_BY_NAME.read(self.path, metadata)
-        read = TEXTS_BY_NAME.read(self.path, kinds) if kinds else None
         outcome, tokens = from_columns(self.path, columns[:-3]), Tokens(*columns[-3:])
-        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, read)
+        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")

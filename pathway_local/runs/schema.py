@@ -14,7 +14,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 20
+FORM = 21
 """Raise it with each change of the schema or of what a stored value means."""
 
 # No table is STRICT: the SQLite of Debian 11, Ubuntu 20.04 and Red Hat 9 is older than that. `database` checks types.
@@ -48,14 +48,11 @@ SCHEMA = (
         fingerprint TEXT NOT NULL,
         spec TEXT NOT NULL
     )""",
-    # `kinds` says what the cells of a sheet were that are kept as texts, so that exports write numbers and dates again.
-    # It is empty for sheets that hold texts alone.
     """CREATE TABLE cases (
         key INTEGER PRIMARY KEY,
         case_id TEXT NOT NULL UNIQUE,
         row INTEGER NOT NULL,
-        metadata TEXT NOT NULL,
-        kinds TEXT
+        metadata TEXT NOT NULL
     )""",
     # The outcomes of a case are numbered as they came; a rater's last one counts. No CHECK on kinds or names: a new
     # kind would need a new form. `source`, `source_row` and `reason` tell of a row that holds no case. `sheet_job` is
@@ -82,7 +79,7 @@ SCHEMA = (
     ) WITHOUT ROWID""",
     # What readers select from. CROSS JOIN fixes the order of the loops: SQLite may not sort or copy the outcomes first.
     """CREATE VIEW current AS
-        SELECT case_key, case_id, row, metadata, kinds, rater_id, raters.name AS rater, kind, rubrics.name AS rubric,
+        SELECT case_key, case_id, row, metadata, rater_id, raters.name AS rater, kind, rubrics.name AS rubric,
             number, case_hash, scores, fields, marks, failure_kind, failure_message, source, source_row, reason,
             prompt_tokens, cached_tokens, generated_tokens, sheet_job
         FROM outcomes CROSS JOIN cases ON key = case_key
@@ -107,9 +104,7 @@ SCHEMA = (
         job_id INTEGER NOT NULL REFERENCES jobs (id),
         rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
         seed INTEGER NOT NULL,
-        strata TEXT NOT NULL,
-        cases INTEGER NOT NULL,
-        drawn INTEGER NOT NULL
+        strata TEXT NOT NULL
     )""",
     # Every case that a sample could have drawn, with its probability.
     """CREATE TABLE inclusions (
@@ -138,14 +133,11 @@ Entry = tuple[str, str, str, str | None]
 
 
 def strangers(db: sqlite3.Connection) -> list[str]:
-    """Return what a file's schema has or lacks beside ours, each with its name: `trigger "x"`, `no table "y"`.
+    """Return what a file's schema has, lacks or has in another form beside ours, each with its name: `trigger "x"`.
 
     A trigger or a view from outside would run inside our own statements, with our right to write.
     """
-    ours, found = _our_schema(), _entries(db)
-    more = [f'{kind} "{name}"' for kind, name, *_ in sorted(found - ours)]
-    known = {entry[:2] for entry in found}
-    return more + [f'no {kind} "{name}"' for kind, name, *_ in sorted(ours - found) if (kind, name) not in known]
+    return sorted({f'{kind} "{name}"' for kind, name, *_ in _our_schema() ^ _entries(db)})
 
 
 @cache

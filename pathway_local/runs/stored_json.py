@@ -49,7 +49,7 @@ class StoredEntry(Struct, frozen=True):
 
 
 TEXTS_BY_NAME = Stored[dict[str, str]](dict[str, str])
-"""A case's metadata, and the kinds of its cells."""
+"""A case's metadata."""
 
 SCORES = Stored[dict[str, StoredScore]](dict[str, StoredScore])
 VALUES_BY_NAME = Stored[dict[str, Value]](dict[str, Any])

@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import get_args
 
@@ -15,26 +15,34 @@ from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import JUDGES, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.pair import BOTH, CHOICE, FLIPPED
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
-from pathway_local.runs.record import to_verdict
+from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.record import from_columns, to_verdict
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_json import TEXTS_BY_NAME
-from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import Number, Verdict
+from pathway_local.runs.stored_json import TEXTS, TEXTS_BY_NAME
+from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray, Reason
+from pathway_local.verdict import Failure, Number, Verdict
 
-# The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
-# decoded only where a score is among them.
+# The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are read for
+# comparisons alone: what was chosen in each order.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job, instr(marks, '"flipped"')
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job, marks,
+        failure_kind, failure_message, source, source_row, reason, {}
     FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
 
 ANY_SHEET = -1
 """Stands for a sheet where no person chose which cases got a score."""
 
-PARTS = 3
-"""The numbers of a score: the given one, the expected one and the confidence."""
+PARTS = 4
+"""The numbers of a score: the given one, the expected one, the confidence and the mass."""
+
+CHOICES = ", ".join(f"json_extract(fields, '$.{CHOICE}{order}')" for order in BOTH)
+
+HELD, TURNED, TO_FIRST = 1, 2, 3
+"""Comparisons in both orders: the choice held, turned to the response read second, or to the one read first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +89,25 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """An outcome that is a failure or has marks: the places of its case and rater, and the case's row in its file."""
+
+    case: int
+    rater: int
+    row: int
+    marks: Sequence[str] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RatingsMatrix:
     """One score under one rubric: `given`, `expected` and `confidence` are (cases, raters), NaN where a rater has none.
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are; of raters that have probabilities, `expected` holds the probability-weighted scores and
-    `confidence` the largest probabilities. `flipped` is true where two orders of a comparison disagree. `hashes` are
-    those of the cases' present texts, and `repeated` counts the cases with the texts of an earlier one.
+    `confidence` the largest probabilities and `mass` what the judge gave to all legal values together. `orders` says
+    what a second order did to a comparison, 0 where there was none. `hashes` are those of the cases' present texts, and
+    `repeated` counts the cases with the texts of an earlier one. `troubles` are the rubric's, of all scores.
     `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `sheets` has the job
     that handed out the sheet or page with a score: 0 where it is not known, and `ANY_SHEET` for judges.
     """
@@ -102,13 +122,20 @@ class RatingsMatrix:
     given: FloatArray
     expected: FloatArray
     confidence: FloatArray
-    flipped: NDArray[np.bool_]
+    mass: FloatArray
+    orders: IntArray
     hashes: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
     names: Mapping[Number, str] = field(default_factory=dict)
     repeated: int = 0
+
+    @property
+    def flipped(self) -> BoolArray:
+        """Whether the two orders of a comparison disagree, (cases, raters)."""
+        return np.asarray(self.orders >= TURNED)
 
     @property
     def on_scale(self) -> FloatArray:
@@ -190,7 +217,7 @@ class _Gathered:
     """Gathers all that a run holds under a rubric, in one pass over its outcomes.
 
     Scores go into one flat array of numbers instead of objects: one score of a million cases by five raters then
-    takes 120 MB.
+    takes 160 MB.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
@@ -207,7 +234,8 @@ class _Gathered:
         self._blank = [math.nan] * (PARTS * len(self.scores) * len(self.raters))
         self.numbers = array("d")
         self.sheets: dict[tuple[int, int], int] = {}
-        self.flipped: list[tuple[int, int]] = []
+        self.orders: dict[tuple[int, int], int] = {}
+        self.troubles: list[Trouble] = []
         for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
@@ -226,9 +254,10 @@ class _Gathered:
             self._read_raters(run, {self.raters[place][0]: place for place in places})
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
-        query = _OUTCOMES.format(placeholders(places))
+        query = _OUTCOMES.format(CHOICES if self.rubric.pair else "NULL, NULL", placeholders(places))
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, sheet, flipped in run.database.stream(query, *places):
+        for case_id, row, metadata, rater_id, case_hash, scores, *more in run.database.stream(query, *places):
+            sheet, marks, *failed, ab, ba = more
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, TEXTS_BY_NAME.read(run.path, metadata), True
@@ -236,6 +265,9 @@ class _Gathered:
             case.case_hash = case.case_hash or case_hash
             if scores is None:
                 self.failures[column] += 1
+                failure = from_columns(run.path, (None, None, None, *failed))
+                assert isinstance(failure, Failure), "an outcome without scores is one"
+                self.troubles.append(Trouble(case.place, column, row, failure=failure))
             elif case_hash != case.case_hash:
                 self.other_texts[column] += 1
             else:
@@ -244,12 +276,18 @@ class _Gathered:
                     self.numbers[at + number * size] = value
                 if column in labelled:
                     self.sheets[case.place, column] = sheet or 0
-                if flipped:
-                    self.flipped.append((case.place, column))
+                noted = TEXTS.read(run.path, marks) if marks != "[]" else []
+                if noted:
+                    self.troubles.append(Trouble(case.place, column, row, noted))
+                if isinstance(ab, int | float) and isinstance(ba, int | float):
+                    turned = TO_FIRST if ab > ba else TURNED
+                    self.orders[case.place, column] = turned if FLIPPED in noted else HELD
 
     def _decode(self, scores: str) -> list[float]:
-        """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
+        """The numbers of each of the rubric's scores, from a stored verdict. Raises RunDamaged."""
         verdict = to_verdict(self.path, scores, "{}", "[]")
+        if not verdict.scores.keys() <= self.scores.keys():
+            raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
         return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:
@@ -258,21 +296,17 @@ class _Gathered:
         shape = (len(ids), len(self.scores), PARTS, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
-        sheets = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
-        flipped = np.zeros(sheets.shape, dtype=np.bool_)
-        for place, sheet in self.sheets.items():
-            sheets[place] = sheet
-        for place in self.flipped:
-            flipped[place] = True
-        sheets, flipped = sheets[order], flipped[order]
+        sheets, orders = (self._table(known)[order] for known in (self.sheets, self.orders))
         sheets[:, [place for place, (_, rater) in enumerate(self.raters) if rater.kind in JUDGES]] = ANY_SHEET
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         metadata = tuple(self.cases[case_id].metadata for case_id in ids)
         hashes = tuple(self.cases[case_id].case_hash for case_id in ids)
         repeated = sum(count - 1 for text, count in Counter(hashes).items() if text)
+        places = {place: number for number, place in enumerate(order.tolist())}
+        troubles = tuple(replace(each, case=places[each.case]) for each in self.troubles)
         found = []
         for number, (name, declared) in enumerate(self.scores.items()):
-            given, expected, sure = (np.ascontiguousarray(numbers[:, number, each]) for each in range(PARTS))
+            given, expected, sure, mass = (np.ascontiguousarray(numbers[:, number, each]) for each in range(PARTS))
             levels = tuple(value for value in declared.values if value not in declared.special)
             found.append(
                 RatingsMatrix(
@@ -286,8 +320,10 @@ class _Gathered:
                     given=given,
                     expected=expected,
                     confidence=sure,
-                    flipped=flipped,
+                    mass=mass,
+                    orders=orders,
                     hashes=hashes,
+                    troubles=troubles,
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
@@ -296,6 +332,13 @@ class _Gathered:
                 )
             )
         return found
+
+    def _table(self, known: Mapping[tuple[int, int], int]) -> IntArray:
+        """Numbers by case and rater as an array (cases, raters), 0 where there is none."""
+        table = np.zeros((len(self.cases), len(self.raters)), dtype=np.int64)
+        for place, number in known.items():
+            table[place] = number
+        return table
 
     def _columns(self, given: FloatArray, declared: ScoreField) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)
@@ -322,9 +365,9 @@ def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, in
 
 
 def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, ...]:
-    """The score, its probability-weighted value and its confidence; NaN for a missing one."""
+    """The score, its probability-weighted value, its confidence and its mass; NaN for a missing one."""
     score = verdict.scores.get(name)
     if score is None:
         return (math.nan,) * PARTS
-    found = float(score.value), score.expected(declared.special), score.confidence
+    found = float(score.value), score.expected(declared.special), score.confidence, score.mass
     return tuple(math.nan if each is None else each for each in found)

@@ -10,7 +10,7 @@ from pathway_local.sheets.columns import (
     has_column,
     is_known,
     is_row_of_texts,
-    match_columns,
+    match_all,
     means_the_same,
     names_of,
     no_column,
@@ -18,7 +18,6 @@ from pathway_local.sheets.columns import (
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.nested_keys import ERROR_VALUE, NotText, nested_keys, text_in, with_nested
-from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
@@ -32,22 +31,21 @@ JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
 
 NO_CASE, FOOTER, SEPARATOR = "no case: the inputs are empty", "no case: a single cell is filled", "a separator"
-HEADER_AGAIN = "the header again"
+HEADER_AGAIN, TOTAL = "the header again", "a total"
 """What rows are that are left out: a total, a footer, a line of dashes, or the sheet's header among its rows."""
 
 _LINE = frozenset("-–—=_*: ")
+_TOTALS = frozenset(("total", "totals", "sum", "summe", "gesamt", "gesamtsumme", "somme", "suma", "soma"))
+"""Words for a total in five languages. None names a chatbot: the row of one that said nothing must fail."""
 
 
 class CasesFile:
-    """A file of cases, or a sheet that a program holds; iterating reads it from the start, a row at a time.
+    """A sheet of cases; iterating reads it from the start, a row at a time.
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `conversations` those that may be lists of messages,
     `id_column` the column of the ids; without it, ids
-    are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
-    one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
-    one case, whose id this is. `header_row` is the row that the user named as the header; without it, it is found.
-    `title` is the sheet of a workbook that the user named.
+    are read from a column named id or case_id, and a file without either has its rows numbered.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -59,39 +57,25 @@ class CasesFile:
 
     def __init__(
         self,
-        path: Path | Sheet,
+        sheet: Path | Sheet,
         needed: Mapping[str, Sequence[str]],
         mapping: Mapping[str, str] | None = None,
         id_column: str | None = None,
         optional: Collection[str] = (),
-        encoding: str = "",
-        pair_by: str = "",
-        header_row: int | None = None,
-        title: str = "",
         conversations: Collection[str] = (),
     ) -> None:
-        self.encoding, self.header_row, self.title = encoding, header_row, title
-        self.pseudonyms: Pseudonyms | None = None
-        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row, title)
-        self.path, self.columns, given = self.sheet.path, self.sheet.columns, mapping or {}
-        if self.sheet.header_row and not header_row and is_row_of_texts(self.columns):
+        self.sheet = sheet if isinstance(sheet, Sheet) else open_sheet(sheet)
+        self.path, self.columns, self.notes = self.sheet.path, self.sheet.columns, self.sheet.notes
+        if self.sheet.header_row and "header_row" not in self.sheet.told and is_row_of_texts(self.columns):
             # A column that an option names is stored in the run, and this name may be a text of a case.
             said = f"{self.path.name} seems to have no header: its names are unknown, and some look like texts"
             raise CasesError(said, f"If row {self.sheet.header_row} names the columns, say so with --header-row.")
-        self.pair_by = self.column(pair_by) if pair_by else ""
-        if self.pair_by:
-            self.sheet = PairedRows(self.sheet, self.pair_by)
-            self.columns, id_column = self.sheet.columns, self.pair_by
-        self.notes = self.sheet.notes
+        self.pseudonyms: Pseudonyms | None = None
         self.optional, self._conversations = frozenset(optional), frozenset(conversations)
-        absent = {name for name in optional if name not in given and not has_column(name, self.columns)}
-        wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
-        self.inputs: Mapping[str, str] = self._match(wanted, given)
-        self.aliases_used = {n: column for n, column in self.inputs.items() if n not in given and column != n}
+        self.inputs: Mapping[str, str] = self._match(needed, mapping or {})
+        self.aliases_used = {n: column for n, column in self.inputs.items() if n not in (mapping or {}) and column != n}
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._texts_in = {self._nested.get(column, (column,))[0] for column in self.inputs.values()}
-        if isinstance(self.sheet, PairedRows):
-            self._texts_in |= self.sheet.forms(self.inputs.values())
         self._used = {self.id_column, *self.inputs.values(), *self._texts_in}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
         self._left_out: dict[str, list[int]] = {}
@@ -118,8 +102,9 @@ class CasesFile:
                     counted += [row.number] if len(counted) <= SHOWN_ROWS else []
                 found |= not (row.blank or what)
                 yield row, None if row.blank or what else self._item(row, seen)
-        except OSError as error:
-            raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", "it has changed meanwhile")
+            raise CasesError(f"{self.path} can't be read to its end: {reason}") from None
         if not found and self._left_out:
             said = f"{self.path.name} has no case: {'; '.join(self.remarks)}"
             raise CasesError(said, "Name the columns of the inputs with --map INPUT=COLUMN.")
@@ -138,17 +123,21 @@ class CasesFile:
         input's column, unless the sheet has no other columns.
         """
         filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
-        if not self._source.header_row or not self.inputs or not filled:
+        if not self.sheet.header_row or not self.inputs or not filled:
             return ""
         if len(filled) > 1 and all(folded(text) == folded(column) for column, text in filled.items()):
             return HEADER_AGAIN
         if len(filled) > 1 and _LINE.issuperset("".join(filled.values())):
             return SEPARATOR
-        several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self._source.columns) > 2
+        several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self.sheet.columns) > 2
         has_input = bool(self._texts_in & filled.keys())
         if has_input:
             return FOOTER if several and alone else ""
-        return NO_CASE if several or alone else ""
+        if several or alone:
+            return NO_CASE
+        name, *others = filled.values()
+        is_total = folded(name).strip(":") in _TOTALS and not any(map(str.isalpha, "".join(others)))
+        return TOTAL if is_total else ""
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
@@ -162,7 +151,7 @@ class CasesFile:
         if column not in self.metadata:
             what = "the column of the ids" if column == self.id_column else "an input of the rubric"
             raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
-        if holds := self._source.unkept.get(column):
+        if holds := self.sheet.unkept.get(column):
             raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
@@ -172,33 +161,35 @@ class CasesFile:
 
     def sha256(self) -> str:
         """Return the hash of the whole file, 64 hex digits."""
-        return self._source.sha256()
+        return self.sheet.sha256()
 
-    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
+    def _match(self, needed: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
+        absent = {name for name in self.optional if name not in given and not has_column(name, self.columns)}
+        wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
         self._nested: dict[str, tuple[str, ...]] = {}
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name)
+            return match_all(self.columns, wanted, given, self.path.name)
         except (ColumnsError, UnknownName) as error:
-            keys = nested_keys(self.sheet, mapping.values())
-            if not keys:
+            self._nested = nested_keys(self.sheet, given.values())
+            if not self._nested:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
-                if self._source.others:
-                    error.hint += f" Other sheets: {', '.join(self._source.others)} (--sheet NAME)."
+                if self.sheet.others:
+                    error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
                 raise
-        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
-        self._nested = {column: keys[column] for column in found.values() if column in keys}
+        found = match_all(self.columns, wanted, given, self.path.name, list(self._nested))
+        self._nested = {column: path for column, path in self._nested.items() if column in found.values()}
         return found
 
     def _find_id_column(self) -> str | None:
-        named = (same_column(name, self.columns) for name in (self._source.own_id, *names_of("ids")) if name)
+        named = (same_column(name, self.columns) for name in (self.sheet.own_id, *names_of("ids")) if name)
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
         full = with_nested(row, self._nested) if self._nested else row
         inputs, reason = self._texts(full)
-        name, place, kind = str(row.number), self.sheet.place(row), BAD_ROW
+        name, place, kind = str(row.number), row.place, BAD_ROW
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
             usable = name.strip() and not flaw(name)
@@ -213,20 +204,11 @@ class CasesFile:
             seen[name] = place
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
-        kinds = self._kinds(row, name)
         own = {column: _group(text) for column, text in row.cells.items() if column not in self._used}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
-            return BadRow(name, row.number, self.path.name, place, reason, readable, kind, kinds)
-        return Case(name, inputs, dict.fromkeys(self.metadata, "") | own, row.number, kinds)
-
-    def _kinds(self, row: Row, id: str) -> dict[str, str] | None:
-        """Return the kinds of the row's metadata, and under "" that of its id if the case has the sheet's own."""
-        if row.kinds is None:
-            return None
-        kinds = {column: kind for column, kind in row.kinds.items() if column not in self._used}
-        column = self.id_column or ""
-        return kinds | {"": row.kinds[column]} if column in row.kinds and row.cells[column] == id else kinds
+            return BadRow(name, row.number, self.path.name, place, reason, readable, kind)
+        return Case(name, inputs, dict.fromkeys(self.metadata, "") | own, row.number)
 
     def _duplicate(self, id: str, first: str) -> str:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""
@@ -257,7 +239,7 @@ class CasesFile:
     def _text(self, row: Row, column: str, name: str) -> str:
         if name in self._conversations:
             return row.cells[column]
-        return text_in(row, column, name, typed=self._source.has_lists, joins=name in self._joins)
+        return text_in(row, column, name, typed=self.sheet.typed, joins=name in self._joins)
 
 
 def _group(text: str) -> str:

@@ -3,8 +3,7 @@
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from operator import eq
@@ -21,36 +20,74 @@ _COMBINING = re.compile("[\u0300-\u036f]")
 SHOWN_COLUMNS = 40
 
 
-def match_columns(
-    needed: Mapping[str, Sequence[str]],
-    found: Sequence[str],
+Choices = Mapping[str, Sequence[str]]
+"""Inputs without a column of their own, each with the columns between which no name decides."""
+
+
+def match(
+    columns: Sequence[str],
+    wanted: Mapping[str, Sequence[str]],
+    mapping: Mapping[str, str],
+    keys: Sequence[str] = (),
+) -> tuple[dict[str, str], Choices]:
+    """Return the column of each input that has one, and the choices of others; `wanted` has the inputs of each rubric.
+
+    `mapping` has the columns that the user chose. Any other input takes the only column with its name; else the only
+    one whose name differs just in case, accents, spaces, dashes and underscores; else the only one whose name means the
+    same; else the only one of the dotted `keys` inside cells (`score_rubric.criteria`) that ends in its name. An input
+    has the same column in all rubrics. In each of these rounds it looks at the columns that its rivals,
+    the other inputs of its rubrics, had before: so the result does not depend on the order of inputs.
+    """
+    rivals = _rivals(wanted)
+    found = {name: mapping[name] for name in rivals if name in mapping}
+    unclear: dict[str, list[str]] = {}
+    for places, fits in (*((columns, each) for each in (eq, _is_spelled_alike, means_the_same)), (keys, _is_last_key)):
+        fitting = {
+            name: [each for each in places if fits(name, each) and each not in map(found.get, others)]
+            for name, others in rivals.items()
+            if name not in found and name not in unclear
+        }
+        found |= {name: each[0] for name, each in fitting.items() if len(each) == 1}
+        unclear |= {name: each for name, each in fitting.items() if len(each) > 1}
+    return {name: found[name] for name in rivals if name in found}, unclear
+
+
+def match_all(
+    columns: Sequence[str],
+    wanted: Mapping[str, Sequence[str]],
     mapping: Mapping[str, str],
     source: str,
-    nested: Sequence[str] = (),
+    keys: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
+    """Return the column of each input, as `match` does.
 
-    `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
-    differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
-    `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
-    and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
-    does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
+    Raises ColumnsError, with `source` as the file's name, if an input has no column or shares one with a rival, and
+    UnknownName if `mapping` names an input or a column that does not exist.
     """
-    mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
-    matching = _Matching(needed, (*found, *nested), dict(mapping))
-    for name, column in mapping.items():
-        if name not in matching.inputs:
-            raise UnknownName("input", name, matching.inputs)
-        if column not in matching.found:
-            # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
-            near = get_close_matches(column, nested, n=3)
-            raise no_column(column, [*found, *near], source)
-    matching.claim_by_name()
-    matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
-    needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in needed.items())
-    there = f"{needs}; the file has {', '.join(listed(found))}."
-    matching.check(source, there, found)
-    return {name: matching.columns[name] for name in matching.inputs}
+    rivals, chosen = _rivals(wanted), dict[str, str]()
+    for name, given in mapping.items():
+        chosen[name] = same_column(given, columns) or given
+        if name not in rivals:
+            raise UnknownName("input", name, rivals)
+        if chosen[name] not in (*columns, *keys):
+            # Keys inside cells can be students' words, so the message lists only those that nearly match the user's.
+            raise no_column(given, [*columns, *get_close_matches(given, keys, n=3)], source)
+    found, unclear = match(columns, wanted, chosen, keys)
+    needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in wanted.items())
+    there = f"{needs}; the file has {', '.join(listed(columns))}."
+    for name, column in found.items():
+        for rival in rivals[name]:
+            if found.get(rival) == column:
+                said = f"{name} and {rival} would both be read from the column {shown(column)}"
+                hint = f"Give each its column: --map {name}=COLUMN --map {rival}=COLUMN. {there}"
+                raise ColumnsError(f"{source}: {said}", hint)
+    if missing := [name for name in rivals if name not in found]:
+        free = [column for column in columns if column not in found.values()]
+        lacks = "; ".join(_lack(name, unclear.get(name, ())) for name in missing)
+        maps = " ".join(_map_option(name, unclear.get(name, ())) for name in missing)
+        may_be = {name: unclear.get(name, free) for name in missing}
+        raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {there}", may_be)
+    return found
 
 
 def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -58,86 +95,29 @@ def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mappin
 
     An input in `mapping` has its column there or none: another column of its name is another text.
     """
-    matching = _Matching({"": [name for name in inputs if name not in mapping]}, found)
-    matching.claim_by_name()
-    chosen = {name: same_column(mapping[name], found) for name in inputs if name in mapping}
-    matched = {name: column for name, column in {**matching.columns, **chosen}.items() if column}
+    given = {name: same_column(column, found) or "" for name, column in mapping.items() if name in inputs}
+    matched, _ = match(found, {"": inputs}, given)
     columns = list(matched.values())
-    return {name: column for name, column in matched.items() if columns.count(column) == 1}
+    return {name: column for name, column in matched.items() if column and columns.count(column) == 1}
 
 
-@dataclass
-class _Matching:
-    """Lets inputs claim columns in rounds, from exact names to loose ones.
+def _rivals(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the other inputs of the rubrics that need each input."""
+    rivals: dict[str, list[str]] = {}
+    for names in wanted.values():
+        for name in names:
+            rivals.setdefault(name, []).extend(other for other in names if other != name)
+    return rivals
 
-    In a round each input looks at the columns that its rivals, the other inputs of its rubrics, had before that
-    round: so the result does not depend on the order of the inputs. An input that finds several columns in one round
-    takes no part in later ones, whose looser rules could only guess.
-    """
 
-    needed: Mapping[str, Sequence[str]]
-    found: Sequence[str]
-    columns: dict[str, str] = field(default_factory=dict)
-    choices: dict[str, list[str]] = field(default_factory=dict)
+def _lack(name: str, choices: Sequence[str]) -> str:
+    return f"{name} could be in {' or '.join(map(shown, choices))}" if choices else f"no column for {name}"
 
-    @property
-    def inputs(self) -> list[str]:
-        """All inputs, each once."""
-        return list(dict.fromkeys(name for names in self.needed.values() for name in names))
 
-    def claim_by_name(self) -> None:
-        """Let inputs claim columns of their own names, of names spelled alike, then of names that mean the same."""
-        for fits in (eq, _is_spelled_alike, means_the_same):
-            self.claim(fits)
-
-    def claim(self, fits: Callable[[str, str], bool]) -> None:
-        """Give each input without a column the only one that fits and that no rival has."""
-        claims = {}
-        for name in self.inputs:
-            if name in self.columns or name in self.choices:
-                continue
-            taken = {self.columns.get(rival) for rival in self._rivals(name)}
-            choices = [column for column in self.found if column not in taken and fits(name, column)]
-            if len(choices) == 1:
-                claims[name] = choices[0]
-            elif choices:
-                self.choices[name] = choices
-        self.columns.update(claims)
-
-    def check(self, source: str, there: str, found: Sequence[str]) -> None:
-        """Raise ColumnsError, which says what is `there`, unless each input has a column that no rival shares."""
-        for name in self.inputs:
-            for rival in self._rivals(name):
-                if name in self.columns and self.columns[name] == self.columns.get(rival):
-                    said = f"{name} and {rival} would both be read from the column {shown(self.columns[name])}"
-                    hint = f"Give each its column: --map {name}=COLUMN --map {rival}=COLUMN. {there}"
-                    raise ColumnsError(f"{source}: {said}", hint)
-        missing = [name for name in self.inputs if name not in self.columns]
-        if missing:
-            free = [column for column in found if column not in self.columns.values()]
-            may_be = {name: self.choices.get(name, free) for name in missing}
-            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing)
-            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {there}", may_be)
-
-    def _rivals(self, name: str) -> list[str]:
-        """Return the other inputs of the rubrics that need this one."""
-        return [other for names in self.needed.values() if name in names for other in names if other != name]
-
-    def _lack(self, name: str) -> str:
-        if name in self.choices:
-            return f"{name} could be in {' or '.join(map(shown, self.choices[name]))}"
-        return f"no column for {name}"
-
-    def _map_options(self, missing: Sequence[str]) -> str:
-        """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
-        proposed: set[str] = set()
-        options = []
-        for name in missing:
-            may_be = (each for each in self.choices.get(name, ()) if each not in proposed and shown(each) == each)
-            choice = next(may_be, "COLUMN")
-            proposed.add(choice)
-            options.append(f"--map {shlex.quote(f'{name}={choice}')}")
-        return " ".join(options)
+def _map_option(name: str, choices: Sequence[str]) -> str:
+    """Return an option with the first column that may be the input's and can be shown."""
+    column = next((each for each in choices if shown(each) == each), "COLUMN")
+    return f"--map {shlex.quote(f'{name}={column}')}"
 
 
 def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
@@ -206,6 +186,10 @@ def _names() -> dict[str, Any]:
 
 def _is_spelled_alike(name: str, column: str) -> bool:
     return folded(column) == folded(name)
+
+
+def _is_last_key(name: str, key: str) -> bool:
+    return folded(key.rpartition(".")[2]) == folded(name)
 
 
 def means_the_same(name: str, column: str) -> bool:

@@ -24,8 +24,7 @@ _MISSING = ("NAType", "NaTType")
 class InMemorySheet(Sheet):
     """Rows as dicts; the columns are the keys of all of them, unless they are given."""
 
-    unit = "item"
-    has_lists = True
+    typed = True
     path = NAME
 
     def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None, own_id: str = "") -> None:
@@ -64,20 +63,19 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
         return Path(cases)
     table: Any = cases
     if hasattr(table, "itertuples") and hasattr(table, "columns"):
-        named = [name for name in getattr(table.index, "names", ()) if name is not None]
+        named = [name for name in table.index.names if name is not None]
         if set(named) & set(table.columns):
             raise CasesError("the table has an index of the name of a column", "Rename it.")
-        whole = table.reset_index() if named else table
-        own_id = named[0] if len(named) == 1 else ""
-        return _sheet(list(whole.columns), whole.itertuples(index=False, name=None), own_id)
+        table = table.reset_index() if named else table
+        return _sheet(list(table.columns), table.itertuples(index=False, name=None), named[0] if named else "")
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
         try:
             arrow = pa.table(table)
-        except pa.ArrowException:  # a column alone, such as a pandas Series
-            raise UsageError(f"the cases are a {type(cases).__name__}, which is no table", _HINT) from None
-        return _sheet(arrow.column_names, zip(*map(_values, arrow.columns), strict=True))
+            return _sheet(arrow.column_names, zip(*(column.to_pylist() for column in arrow.columns), strict=True))
+        except (pa.ArrowException, ValueError):  # a column alone, such as a pandas Series; or nanoseconds
+            raise UsageError(f"the cases are a {type(cases).__name__} that can't be read", _HINT) from None
     if isinstance(cases, Iterable) and not isinstance(cases, Mapping | bytes):
         return InMemorySheet(list(cases))
     raise UsageError(f"the cases are a {type(cases).__name__}", _HINT)
@@ -91,25 +89,15 @@ def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]], own_id
     return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names, own_id)
 
 
-def _values(column: Any) -> list[object]:
-    """Return an Arrow column's values; as Arrow writes them where Python has none, such as for nanoseconds."""
-    import pyarrow as pa
-
-    try:
-        values: list[object] = column.to_pylist()
-    except (pa.ArrowException, ValueError, OverflowError):
-        values = column.cast(pa.string()).to_pylist()
-    return values
-
-
 def _row(number: int, item: object) -> Row:
+    place = f"item {number}"
     if not isinstance(item, Mapping):
-        return Row(number, number, problem=f"it is a {type(item).__name__}, not a dict")
+        return Row(number, place, problem=f"it is a {type(item).__name__}, not a dict")
     if any(not isinstance(key, str) or flaw(key) or not key.strip() for key in item):
-        return Row(number, number, problem="it has a key that can't be a column's name")
+        return Row(number, place, problem="it has a key that can't be a column's name")
     if len(item) > COLUMN_LIMIT:
-        return Row(number, number, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    return typed_row(number, item.items(), _python_value)
+        return Row(number, place, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    return typed_row(number, place, item.items(), _python_value)
 
 
 def _python_value(value: Any) -> object:

@@ -1,27 +1,28 @@
 """JSONL files as rows, one JSON object on each line, and JSON files with one list of such objects."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding, own_text
+from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, own_text
 from pathway_local.sheets.row import (
     COLUMN_LIMIT,
     ROW_LIMIT,
-    CellValue,
     Row,
-    cell_kind,
     column_names,
     flaw,
-    has_surrogates,
     json_text,
+    plain_text,
     refuse_columns,
 )
+from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
@@ -34,13 +35,12 @@ _LIST_HINT = 'The file must be one list of objects: [{"question": "…"}, …], 
 class JsonLinesSheet(Sheet):
     """A JSONL file. Its columns are the keys of its first 1,000 lines; a row has a cell for each of its own keys."""
 
-    unit = "line"
-    has_lists = True
+    typed = True
 
     def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
-        self.encoding = find_encoding(path, header=False, chosen=encoding)
-        self.notes = self.encoding.notes(path)
+        self.encoding = find_encoding(path, encoding, quotes=False)
+        self.notes = self.encoding.notes
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
@@ -56,15 +56,16 @@ class JsonLinesSheet(Sheet):
                     return
                 except RowTooLong:
                     line, problem = "-", f"it has more than {ROW_LIMIT:,} characters"
-                yield self._row(line, start, problem, lines.row)
+                yield replace(_row(line, start, f"line {start}", problem), raw=lines.row)
 
     def count(self) -> int | None:
-        """Return the number of lines that are not blank; None for a large file."""
-        return count_lines(self.path, self.encoding, quotes=False)
+        """Return the number of lines that are not blank."""
+        return self.encoding.rows
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
-        file.write(self.encoding.of_copies.mark)
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark)
         for row, cells in rows:
             text = own_text(self.path, row)
             if cells is not None and not row.problem:
@@ -73,26 +74,15 @@ class JsonLinesSheet(Sheet):
                 # The new keys go before the last character, the closing brace: the user's part keeps every byte.
                 body, added = text.rstrip(), json_text(dict(zip(columns, cells, strict=True)))[1:]
                 text = f"{body[:-1]}{', ' if row.cells and cells else ''}{added}{text[len(body) :]}"
-            file.write(self.encoding.of_copies.encode(text))
+            file.write(encoding.encode(text))
         return 0
-
-    def _row(self, line: str, number: int, problem: str, raw: str | None) -> Row:
-        if problem or not line.strip():
-            return Row(number, number, problem=problem, raw=raw, blank=not problem)
-        if has_surrogates(line):
-            return Row(number, number, problem=f"it has bytes that are not {self.encoding.name}", raw=raw)
-        try:
-            cells, kinds = _cells(line)
-            return Row(number, number, cells, raw=raw, kinds=kinds)
-        except _NotCells as error:
-            return Row(number, number, problem=str(error), raw=raw)
 
     def _keys(self) -> list[str]:
         keys: dict[str, None] = {}
         size = 0
         for row in self.rows():
             keys.update(dict.fromkeys(row.cells))
-            size += len(row.raw or "")
+            size += sum(map(len, row.cells.values()))
             if row.number >= SAMPLE_LINES or size > SAMPLE_SIZE or len(keys) > COLUMN_LIMIT:
                 break
         if not keys:
@@ -106,14 +96,12 @@ class JsonLinesSheet(Sheet):
 class JsonListSheet(JsonLinesSheet):
     """A JSON file with a list of objects. The whole file is held in memory, so a large one should be JSONL."""
 
-    unit = "item"
-
     def rows(self) -> Iterator[Row]:
         """Yield every item of the list. CasesError if the file is no list, or too large."""
         if self.path.stat().st_size > WHOLE_LIMIT:
             raise CasesError(f"{self.path.name} is too large to be read as one JSON list", "Save it as JSONL.")
-        with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
-            text = file.read().removeprefix("\ufeff").encode("utf-8", "surrogateescape")
+        with self.path.open(encoding=self.encoding.codec, newline="") as file:
+            text = file.read().removeprefix("\ufeff").encode()
         try:
             items = msgspec.json.decode(text, type=list[msgspec.Raw])
         except msgspec.ValidationError:
@@ -122,7 +110,7 @@ class JsonListSheet(JsonLinesSheet):
             raise CasesError(f"{self.path.name} is broken JSON: {error}", _LIST_HINT) from None
         for number, item in enumerate(items, 1):
             problem = f"it has more than {ROW_LIMIT:,} characters" if len(bytes(item)) > 4 * ROW_LIMIT else ""
-            yield self._row(bytes(item).decode("utf-8", "surrogateescape"), number, problem, None)
+            yield _row(bytes(item).decode(), number, f"item {number}", problem)
 
     def count(self) -> int | None:
         """Return None: only reading the items would tell."""
@@ -133,24 +121,34 @@ class _NotCells(Exception):
     """A line can't be read as cells; the message says why and never quotes the line."""
 
 
-def _cells(line: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts and the kinds of a line's cells. Raises _NotCells."""
+def _row(line: str, number: int, place: str, problem: str) -> Row:
+    if problem or not line.strip():
+        return Row(number, place, problem=problem, blank=not problem)
     try:
-        found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_constant=_no_number)
+        found = _values(line)
+        cells = {key: plain_text(value) for key, value in found.items()}
+    except _NotCells as error:
+        return Row(number, place, problem=str(error))
+    except RecursionError:
+        return Row(number, place, problem="its JSON is nested too deeply")
+    return Row(number, place, cells, values={key: value for key, value in found.items() if not isinstance(value, str)})
+
+
+def _values(line: str) -> dict[str, Any]:
+    """Return the values of a line's cells. Raises _NotCells, RecursionError."""
+    try:
+        found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_number)
         if not isinstance(found, dict):
             raise _NotCells("it is not a JSON object")
-        cells = {key: _text(value) for key, value in found.items()}
     except json.JSONDecodeError as error:
         raise _NotCells(f"broken JSON at character {error.pos + 1:,}: {error.msg}") from None
-    except RecursionError:
-        raise _NotCells("its JSON is nested too deeply") from None
     except ValueError:
         raise _NotCells("it has a number too large to keep") from None
-    if len(cells) > COLUMN_LIMIT:
-        raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    if any(flaw(key) or not key.strip() for key in cells):
+    if len(found) > COLUMN_LIMIT:
+        raise _NotCells(f"it has {len(found):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    if any(flaw(key) or not key.strip() for key in found):
         raise _NotCells("it has a key that can't be a column's name")
-    return cells, {key: kind for key, value in found.items() if (kind := cell_kind(value))}
+    return found
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -160,23 +158,23 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError
+    return number
+
+
 def _no_number(_: str) -> NoReturn:
     raise _NotCells("broken JSON: NaN and Infinity are not JSON numbers")
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
     for row in rows:
         file.write(json_text({column: row.get(column) for column in columns}).encode() + b"\n")
     return 0
 
 
-def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
+def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
     before = "[\n"
     for row in rows:
         file.write((before + json_text({column: row.get(column) for column in columns})).encode())

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.row import CellValue, Row
+from pathway_local.sheets.row import Row
+from pathway_local.verdict import Value
 
 KINDS = {
     ".csv": "pathway_local.sheets.delimited.CSV",
@@ -27,33 +28,34 @@ imported only when a file of its kind is opened or written."""
 OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
 """Workbooks that no library of ours reads; the programs that write them can save them as .xlsx."""
 
-Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, CellValue]]], int]
+Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
 """Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
 
-NewCells = Iterable[tuple[Row, Sequence[CellValue] | None]]
+NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 """Every row of a sheet with the cells to add to it; None for a blank row."""
 
 
 class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
-    `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
-    `others` are the titles of the further sheets of its file that a user sees;
-    `header_row` is the row that names its columns, 0 if none does; `hidden` are the columns that a user does not see;
-    `has_lists` says whether its cells have types, so that a list is no text. Of a table in Python, `own_id` is the name
-    of its index, and `unkept` has the columns that can't be kept, each with what it holds.
+    `told` has the options by which the user said how to read it, `notes` say which choices were made. `title` is its
+    name in a file of several sheets, `others` are those of the further sheets that a user sees. `header_row` is the row
+    that names its columns, 0 if none does. `typed` says whether its cells have types, so that a list is no text.
+    `hidden` are the columns that a user does not see, `unkept` those that can't be kept, each with what it holds. Of a
+    table in Python, `own_id` is the name of its index.
     """
 
-    unit: str
     path: Path
     columns: tuple[str, ...]
+    title = ""
+    told: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     header_row = 0
     hidden: frozenset[str] = frozenset()
     own_id = ""
     unkept: Mapping[str, str] = {}
-    has_lists = False
+    typed = False
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:
@@ -71,10 +73,6 @@ class Sheet(ABC):
         except OSError as error:
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
-    def place(self, row: Row) -> str:
-        """Return where a person finds the row, such as "line 7"."""
-        return f"{self.unit} {row.line}"
-
 
 S = TypeVar("S", bound=Sheet)
 
@@ -85,7 +83,7 @@ class Page:
 
     title: str
     columns: Sequence[str]
-    rows: Iterable[Mapping[str, CellValue]]
+    rows: Iterable[Mapping[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class SheetKind(Generic[S]):
     encodings: bool = False
     header_rows: bool = False
     write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
-    write_with_origin: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, CellValue]], str], int] | None = None
+    write_with_origin: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]], str], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
@@ -140,7 +138,9 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
         if title and not kind.write_pages:
             raise UsageError(f"{path.name} has no sheets to choose from", "Leave --sheet out.")
         given = {"encoding": encoding, "header_row": header_row, "title": title}
-        sheet: Sheet = kind.read(path, **{name: value for name, value in given.items() if value})
+        told = {name: value for name, value in given.items() if value}
+        sheet: Sheet = kind.read(path, **told)
+        sheet.told = told
         return sheet
     except OSError as error:
         raise CasesError(f"{path} can't be read: {error.strerror}") from None

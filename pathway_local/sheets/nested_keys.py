@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 
 from msgspec.structs import replace
 
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, cell_kind, flaw, plain_text
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, plain_text
 
 SAMPLE_ROWS = 100
 DEPTH = 6
@@ -18,20 +19,16 @@ Path = tuple[str, ...]
 
 
 def nested_keys(sheet: Sheet, named: Iterable[str]) -> dict[str, Path]:
-    """Return the keys in the cells of the first 100 rows by their dotted names, without those that are also columns.
+    """Return the keys in the cells of the first rows by their dotted names, without those that are also columns.
 
     A place in a list, such as `choices.0.text`, counts only if it is `named`.
     """
     found: dict[str, Path] = {}
-    filled = (row for row in sheet.rows() if not row.blank)
-    for row in islice(filled, SAMPLE_ROWS):
-        for column, text in row.cells.items():
-            for path in _paths((column,), _parsed(text)):
-                found.setdefault(".".join(path), path)
-        for name in named:
-            column, *keys = name.split(".")
-            if column in row.cells and _at(keys, row.cells[column]) is not _NOTHING:
-                found.setdefault(name, (column, *keys))
+    paths = {name: (column, *keys) for name in named for column, *keys in [name.split(".")] if keys}
+    for row in islice((row for row in sheet.rows() if not row.blank), SAMPLE_ROWS):
+        for column in row.cells:
+            found |= {".".join(path): path for path in _paths((column,), _at(row, (column,)))}
+        found |= {name: path for name, path in paths.items() if _at(row, path) is not _NOTHING}
         if len(found) > COLUMN_LIMIT:
             break
     return {name: path for name, path in found.items() if name not in sheet.columns}
@@ -39,10 +36,11 @@ def nested_keys(sheet: Sheet, named: Iterable[str]) -> dict[str, Path]:
 
 def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
     """Return the row with a cell for each of these paths, by its name, except for paths that the row lacks."""
-    values = {name: _at(keys, row.cells.get(column, "")) for name, (column, *keys) in wanted.items()}
+    values = {name: _at(row, path) for name, path in wanted.items()}
     found = {name: value for name, value in values.items() if value is not _NOTHING}
-    cells = {**row.cells, **{name: plain_text(value) for name, value in found.items()}}
-    return replace(row, cells=cells, kinds={**(row.kinds or {}), **{name: cell_kind(found[name]) for name in found}})
+    others = {name: value for name, value in found.items() if not isinstance(value, str)}
+    texts = {name: plain_text(value) for name, value in found.items()}
+    return replace(row, cells={**row.cells, **texts}, values={**row.values, **others})
 
 
 SEPARATOR = "\n\n"
@@ -65,62 +63,65 @@ class NotText(ValueError):
 def text_in(row: Row, column: str, name: str, *, typed: bool, joins: bool) -> str:
     """Return the text in a cell, which is that of the input `name`. A list of texts is these texts. Raises NotText.
 
-    In a `typed` file a text is a text, whatever it looks like; elsewhere one that is a JSON object is an object. Of
-    several texts in a list, only an input that `joins` reads all.
+    In a `typed` file a text is a text, whatever it looks like; elsewhere one that is a JSON object, or a list with one,
+    is an object. Of several texts in a list, only an input that `joins` reads all.
     """
-    text, kind = row.cells[column], (row.kinds or {}).get(column, "")
+    text, value = row.cells[column], row.values.get(column)
     if ERROR_VALUE.fullmatch(text.strip()):
         raise NotText("holds an error value of the spreadsheet")
-    value = _parsed(text) if kind or not typed else None
-    items = value if isinstance(value, list) else [value]
-    if any(isinstance(each, Mapping) for each in items) or (kind and value is items):
-        return _text_of(value, column, name, joins=joins)
-    if typed and kind == "json":
+    if not typed and value is None:
+        value = _parsed(text)
+        value = value if any(isinstance(each, Mapping) for each in _items(value)) else None
+    if isinstance(value, bool | int | float | Decimal) and typed:
         raise NotText("is a number or a boolean: write it as a text")
+    if isinstance(value, list | Mapping):
+        return _text_of(value, column, name, joins=joins)
     return text
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _text_of(value: object, column: str, name: str, *, joins: bool) -> str:
     place = ""
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value, place = value[0], f"{place}.0"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        if len(value) > 1 and not joins:
-            raise NotText(f"lists {len(value)} texts: name one, such as --map {name}={column}{place}.0")
-        return SEPARATOR.join(value)
-    if isinstance(value, list) and not all(isinstance(each, Mapping) for each in value):
+    if any(isinstance(each, Mapping) for each in _items(value)):
+        what = "a list of objects" if isinstance(value, list) else "an object"
+        keys = _keys_of_text(value)
+        named = f"name the text in it, such as --map {name}={column}{place}.{'.'.join(keys)}" if keys else ""
+        raise NotText(f"is {what}: {named or 'write it as one text'}")
+    if not all(isinstance(each, str) for each in _items(value)):
         raise NotText("is a list with more than texts: write it as one text")
-    what = "a list of objects" if isinstance(value, list) else "an object"
-    keys = _keys_of_text(value)
-    named = f"name the text in it, such as --map {name}={column}{place}.{'.'.join(keys)}" if keys else ""
-    raise NotText(f"is {what}: {named or 'write it as one text'}")
+    if len(_items(value)) > 1 and not joins:
+        raise NotText(f"lists {len(_items(value))} texts: name one, such as --map {name}={column}{place}.0")
+    return SEPARATOR.join(map(str, _items(value)))
 
 
 def _keys_of_text(value: object) -> list[str]:
     """Return the keys and places that lead to the one text in a value: of messages, the last; empty if unclear."""
-    keys: list[str] = []
-    while not isinstance(value, str):
-        if isinstance(value, Mapping):
-            inner = value
-            key = next((key for key in TEXT_KEYS if inner.get(key)), None)
-            found = inner.get(key)
-        else:
-            spoken = isinstance(value, list) and value and all({"role", "from"} & {*each} for each in value)
-            key = str(len(value) - 1) if isinstance(value, list) and (spoken or len(value) == 1) else None
-            found = value[-1] if key and isinstance(value, list) else None
-        if key is None:
-            return []
-        keys.append(key)
-        value = found
-    return keys
+    if isinstance(value, str):
+        return []
+    if isinstance(value, Mapping):
+        key = next((key for key in TEXT_KEYS if value.get(key)), "")
+        inner = value.get(key)
+    else:
+        items = _items(value)
+        spoken = all(isinstance(each, Mapping) and {"role", "from"} & {*each} for each in items)
+        key = str(len(items) - 1) if items and (spoken or len(items) == 1) else ""
+        inner = items[-1] if key else None
+    further = _keys_of_text(inner) if key else []
+    return [key, *further] if further or isinstance(inner, str) else []
 
 
 _NOTHING = object()
 
 
-def _at(keys: Iterable[str], text: str) -> object:
+def _at(row: Row, path: Path) -> object:
     """Return the value to which keys and places lead in a cell's JSON; _NOTHING if there is none."""
-    value = _parsed(text)
+    column, *keys = path
+    value = row.values[column] if column in row.values else _parsed(row.cells.get(column, ""))
     for key in keys:
         if isinstance(value, list) and key.isdecimal() and len(key) < 5:
             value = value[int(key)] if int(key) < len(value) else _NOTHING
@@ -141,7 +142,6 @@ def _paths(path: Path, value: object) -> Iterator[Path]:
     """Yield the path of each key in an object and in the objects inside it."""
     for key, inner in value.items() if isinstance(value, Mapping) and len(path) <= DEPTH else ():
         # With a dot in a key, a dotted name could mean two paths.
-        if not key.strip() or "." in key or flaw(key):
-            continue
-        yield (*path, key)
-        yield from _paths((*path, key), inner)
+        if key.strip() and "." not in key and not flaw(key):
+            yield (*path, key)
+            yield from _paths((*path, key), inner)

@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.verdict import Value, is_nested_deep, storable
+from pathway_local.verdict import Value, storable
 
 CELL_LIMIT = 16 * 2**20
 """Characters in one cell; a longer one counts as damage, not as a text to judge."""
@@ -30,39 +29,28 @@ _SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；�
 _ABBREVIATED = re.compile(r"(?i:\b(?:lfd|\w*nr|no|num|núm)\.(?=\s|$)|^\w{1,12}\.$|\b[dl]['’](?=\w))")
 """Marks that names have, too: "Lfd. Nr.", "Matrikelnr.", "réponse de l'IA"."""
 
-CellValue = Value | date | time
-"""A cell with the type that its sheet gave it; a datetime is a date."""
-
-_READERS: Mapping[str, Callable[[str], CellValue]] = {
-    "json": json.loads,
-    "date": date.fromisoformat,
-    "datetime": datetime.fromisoformat,
-    "time": time.fromisoformat,
-}
-
 
 class Row(Struct, frozen=True):
     """One row below the header.
 
     `number` is the row's number at the left of a spreadsheet that shows the file: the header and blank rows count, and
-    a cell of several lines takes one row. Files that no spreadsheet shows count their lines or items. `line` is the
-    row's first line in a text file, elsewhere its number. A `blank` row holds nothing, as rows below the last one of a
-    sheet often do. `cells` has every cell that could be read, by column; a cell
-    that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
-    can't. `raw` is the row's text as it is in a text file (None if it is too long to keep), and `width` its number
-    of fields (None if they can't be told apart). `kinds` has the `cell_kind` each cell that was no text; None for files
-    in which all is text.
+    a cell of several lines takes one row. Files that no spreadsheet shows count their lines or items. `place` is where
+    a person finds the row, such as "line 7". A `blank` row holds nothing, as rows below the last one of a sheet often
+    do. `cells` has every cell that could be read, by column; a cell that is missing differs from an empty one.
+    `problem` says why the whole row can't be read, `bad_cells` why one cell can't. `raw` is the row's text in a file of
+    lines (None if it is too long to keep), and `width` its number of fields (None if they can't be told apart). In a
+    file whose cells have types, `values` has the values that are no texts.
     """
 
     number: int
-    line: int
+    place: str
     cells: Mapping[str, str] = {}
     problem: str = ""
     bad_cells: Mapping[str, str] = {}
     raw: str | None = None
     width: int | None = None
     blank: bool = False
-    kinds: Mapping[str, str] | None = None
+    values: Mapping[str, Any] = {}
 
 
 def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -130,7 +118,7 @@ def has_surrogates(text: str) -> bool:
 
 
 def plain_text(value: object) -> str:
-    """Return a typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists. ValueError for bytes that aren't text.
+    """Return a typed cell as text: 5 for 5.0, ISO dates, compact JSON for lists. TypeError for bytes.
 
     NaN becomes an empty text: data frames write it for an empty cell.
     """
@@ -150,52 +138,26 @@ def plain_text(value: object) -> str:
         case date() | time():
             return value.isoformat()
         case bytes():
-            return value.decode()
+            raise TypeError
         case list() | tuple() | dict():
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain_text)
     return str(value)
 
 
-def cell_kind(value: object) -> str:
-    """Return the kind by which `typed_value` reads the text of a cell as this value again; "" if it stays a text."""
-    match value:
-        case bool() | int():
-            return "json"
-        case float():
-            return "json" if math.isfinite(value) else ""
-        case Decimal():
-            exact = value.is_finite() and Decimal(str(float(value))) == value
-            return "json" if exact else ""  # other decimals would lose digits
-        case datetime():
-            return "datetime" if "T" in plain_text(value) else "date"
-        case date():
-            return "date"
-        case time():
-            return "time"
-        case list() | tuple() | dict():
-            return "" if is_nested_deep(value) else "json"
-    return ""
-
-
-def typed_row(number: int, values: Iterable[tuple[str, Any]], read: Callable[[Any], object]) -> Row:
+def typed_row(number: int, place: str, values: Iterable[tuple[str, Any]], read: Callable[[Any], object]) -> Row:
     """Return a row of typed values, each by its column; `read` returns one as Python has it, or raises."""
     cells: dict[str, str] = {}
-    kinds: dict[str, str] = {}
+    others: dict[str, object] = {}
     bad_cells: dict[str, str] = {}
     for column, given in values:
         try:
             value = read(given)
             cells[column] = plain_text(value)
-            if kind := cell_kind(value):
-                kinds[column] = kind
+            if not isinstance(value, str):
+                others[column] = value
         except (TypeError, ValueError, OverflowError, LookupError, RecursionError):
             bad_cells[column] = f"a value of type {getattr(given, 'type', type(given).__name__)} that is no text"
-    return Row(number, number, cells, bad_cells=bad_cells, kinds=kinds)
-
-
-def typed_value(text: str, kind: str) -> CellValue:
-    """Return the value of a cell from its text and its kind. Raises ValueError if they don't fit."""
-    return _READERS[kind](text) if kind else text
+    return Row(number, place, cells, bad_cells=bad_cells, values=others)
 
 
 # Spreadsheets skip control characters and marks without a width, and run a formula behind them; some read full-width
@@ -210,23 +172,19 @@ TEXT_LIMIT = 32_767
 """UTF-16 code units that a workbook's cell holds."""
 
 CUT_MARK = " … [cut]"
-FIRST_YEAR = 1900
 EXACT_LIMIT = 10**15
 """The smallest whole number that could lose digits in a spreadsheet."""
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def json_text(value: CellValue | Mapping[str, CellValue]) -> str:
-    """Return the value as JSON; dates are ISO texts, NaN and infinity become null."""
+def json_text(value: Value | Mapping[str, Value]) -> str:
+    """Return the value as JSON; NaN and infinity become null."""
     return json.dumps(finite(value), ensure_ascii=False, allow_nan=False)
 
 
-def spreadsheet_cell(value: CellValue) -> bool | int | float | str | None:
-    """Return the value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula.
-
-    Dates become ISO texts.
-    """
+def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
+    """Return the value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula."""
     match value:
         case None | bool():
             return value
@@ -234,8 +192,6 @@ def spreadsheet_cell(value: CellValue) -> bool | int | float | str | None:
             return value if abs(value) < EXACT_LIMIT else str(value)
         case float():
             return value if math.isfinite(value) else None
-        case date() | time():
-            return plain_text(value)
         case str():
             text = storable(value)
             return f"'{text}" if _would_run(text) else text  # an apostrophe in front keeps it a text
@@ -258,7 +214,7 @@ def _would_run(text: str) -> bool:
     return bool(_FORMULA.match(text))
 
 
-def delimited_cell(value: CellValue, decimal: str = ".") -> int | float | str:
+def delimited_cell(value: Value, decimal: str = ".") -> int | float | str:
     """Return the value as a field of a CSV or TSV file, a fraction with this decimal mark."""
     cell = spreadsheet_cell(value)
     if isinstance(cell, bool):
@@ -269,10 +225,8 @@ def delimited_cell(value: CellValue, decimal: str = ".") -> int | float | str:
     return "" if cell is None else _PART.sub(r"\1'", cell) if isinstance(cell, str) else cell
 
 
-def workbook_cell(value: CellValue) -> tuple[bool | int | float | str | date | time | None, bool]:
+def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
     """Return the value as a cell of an XLSX workbook, and whether its text was cut."""
-    if isinstance(value, date | time) and _is_in_workbooks(value):
-        return value, False
     cell = spreadsheet_cell(value)
     if not isinstance(cell, str):
         return cell, False
@@ -285,21 +239,14 @@ def workbook_cell(value: CellValue) -> tuple[bool | int | float | str | date | t
     return units[: 2 * (TEXT_LIMIT - len(CUT_MARK))].decode("utf-16-le", "ignore") + CUT_MARK, True
 
 
-def _is_in_workbooks(value: date | time) -> bool:
-    """Whether a workbook can hold the date or time: it has no time zones, and its days begin in 1900."""
-    return getattr(value, "tzinfo", None) is None and (isinstance(value, time) or value.year >= FIRST_YEAR)
-
-
 def is_cut(text: str) -> bool:
     """Whether a text is as long as a workbook's cell can be, so that its end may be missing."""
     return len(text.encode("utf-16-le", "surrogatepass")) >= 2 * (TEXT_LIMIT - 1)
 
 
-def finite(value: CellValue | Mapping[str, CellValue]) -> Value:
+def finite(value: Value | Mapping[str, Value]) -> Value:
     """Return the value without anything that JSON can't hold."""
     match value:
-        case date() | time():
-            return plain_text(value)
         case str():
             return storable(value)
         case float() if not math.isfinite(value):

@@ -11,19 +11,16 @@ from pathway_local.errors import UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
-from pathway_local.sheets.paired_rows import PairedRows
-from pathway_local.sheets.row import CellValue, Row, refuse_columns
+from pathway_local.sheets.row import Row, refuse_columns
 from pathway_local.system.private_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible
-
-SIDE = "side"
-"""The column of a copied sheet that says whether a row is response A or B of its pair."""
+from pathway_local.verdict import Value
 
 
 def write_table(
     path: Path,
     columns: Sequence[str],
-    rows: Iterable[Mapping[str, CellValue]],
+    rows: Iterable[Mapping[str, Value]],
     further: Iterable[Page] = (),
     *,
     title: str = "verdicts",
@@ -68,7 +65,7 @@ def add_columns(
     cases: CasesFile,
     target: Path,
     columns: Sequence[str],
-    values: Callable[[Case | BadRow], Mapping[str, CellValue]],
+    values: Callable[[Case | BadRow], Mapping[str, Value]],
     *,
     force: bool = False,
 ) -> int:
@@ -77,9 +74,9 @@ def add_columns(
     `values` gives the new cells of a case or a bad row; a column that it leaves out stays empty. The user's cells
     are copied as they are, to the byte in CSV, TSV and JSONL, including rows that can't be read (they get no new
     cells if their fields can't be told apart). A workbook keeps its other sheets, formats and widths; drawings may
-    be lost. If two rows make a case, both get its cells, behind a column `SIDE` with A or B. Returns how
-    many texts were cut because a workbook's cell holds no more. Raises OutputExists; UsageError if the sheet has one of
-    the columns already, or the file can't be written; CasesError if the sheet can't be copied. Then nothing is left.
+    be lost. Returns how many texts were cut because a workbook's cell holds no more. Raises OutputExists; UsageError if
+    the sheet has one of the columns already, or the file can't be written; CasesError if the sheet can't be copied.
+    Then nothing is left.
     """
     source, kind = cases.path, kind_of(cases.path)
     if kind is None or kind.copy is None:
@@ -89,21 +86,16 @@ def add_columns(
         raise UsageError(f"{target.name} is of another kind than {source.name}", f"Name a {source.suffix} file.")
     if target.exists() and target.samefile(source):
         raise UsageError(f"{target.name} is the sheet to be copied", "Name another file.")
-    pairs = cases.sheet if isinstance(cases.sheet, PairedRows) else None
-    sheet = pairs.single if pairs else cases.sheet
-    columns = [SIDE, *columns] if pairs else columns
-    refuse_columns(source, columns, sheet.columns)
+    refuse_columns(source, columns, cases.columns)
 
-    def new_cells() -> Iterator[tuple[Row, list[CellValue] | None]]:
+    def new_cells() -> Iterator[tuple[Row, list[Value] | None]]:
         # Rows and cases come from one pass over the sheet, so cells can't shift against the rows that they belong to.
-        found = ((row, values(item) if item else None if row.blank else {}) for row, item in cases.rows())
-        if pairs:
-            found = ((row, {SIDE: side, **cells} if cells else cells) for row, side, cells in pairs.spread(found))
-        for row, cells in found:
-            yield row, None if cells is None else [cells.get(column) for column in columns]
+        for row, item in cases.rows():
+            cells = values(item) if item else {}
+            yield row, None if row.blank else [cells.get(column) for column in columns]
 
     with output_file(target, force=force) as file, temporary_files_in(target.parent):
-        cut: int = kind.copy(sheet, file, columns, new_cells())
+        cut: int = kind.copy(cases.sheet, file, columns, new_cells())
     return cut
 
 

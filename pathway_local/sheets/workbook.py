@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
 from itertools import chain, islice, repeat, zip_longest
@@ -20,10 +19,9 @@ from openpyxl.utils import get_column_letter
 from openpyxl.utils.cell import coordinate_from_string
 
 from pathway_local.errors import CasesError, PathwayError, UnknownName, UsageError
-from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import find_header, header_note, looked_at
+from pathway_local.sheets.header import LOOKED_AT, find_header, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
-from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text, workbook_cell
+from pathway_local.sheets.row import Row, column_names, plain_text, workbook_cell
 from pathway_local.sheets.workbook_outline import (
     LAST_COLUMN,
     LAST_ROW,
@@ -33,88 +31,52 @@ from pathway_local.sheets.workbook_outline import (
     check_copyable,
     damaged,
 )
+from pathway_local.verdict import Value
 
-LOOKED_AT, WIDEST = 200, 60
+MEASURED, WIDEST = 200, 60
 """Rows that decide how wide a column is, and its most characters: longer texts are wrapped."""
 
 HEADER, WRAPPED = Font(bold=True), Alignment(wrap_text=True, vertical="top")
 
 _DATE = re.compile(r"(19|20)\d\d-\d\d-\d\d")
 
-COVER = 2
-"""Columns of the widest cover page."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """The outline of a visible sheet, and its first rows as texts."""
-
-    title: str
-    outline: Outline
-    rows: Sequence[list[str]]
-
-    @property
-    def columns(self) -> int:
-        """How many columns hold anything in the first rows."""
-        return len({column for cells in self.rows for column, text in enumerate(cells) if text.strip()})
-
-    def is_cover_of(self, other: "_Start") -> bool:
-        """Whether this may be a page before the other sheet: of few columns, without known names, and shorter."""
-        known = any(is_known(text) for cells in self.rows for text in cells if text)
-        return self.columns <= COVER < other.columns and not known and len(self.rows) < len(other.rows)
-
 
 class WorkbookSheet(Sheet):
     """A visible sheet of an XLSX workbook: the one called `title`, else the first.
 
-    A first sheet of two columns at most is a cover page if another sheet has more columns and more rows: that one is
-    read, and `notes` say so. Its header is found by `find_header`, unless `header_row` names its row. A formula counts
-    as the value that the workbook stores for it, and a merged cell belongs to each of its rows.
+    A formula counts as the value that the workbook stores for it, and a merged cell belongs to each of its rows.
     """
-
-    unit = "row"
 
     def __init__(self, path: Path, header_row: int | None = None, title: str = "") -> None:
         self.path = path
         check_archive(path)
         with _open(path) as book:
-            seen = [page for page in book.worksheets if page.sheet_state == "visible"] or book.worksheets[:1]
-            titles = {page.title: page for page in seen}
-            if title and title not in titles:
-                raise UnknownName("sheet", title, titles)
-            first = self._look(titles[title or seen[0].title], header_row)
-            rest = [page for page in seen[1:] if not title and first.columns <= COVER]
-            behind = (other for page in rest if first.is_cover_of(other := self._look(page, header_row)))
-            start = next(behind, first)
-            hidden = [page.title for page in book.worksheets if page not in seen]
-        self.title, self._outline = start.title, start.outline
-        self.others = tuple(each for each in titles if each != start.title)
+            seen = {page.title: page for page in book.worksheets if page.sheet_state == "visible"}
+            seen = seen or {page.title: page for page in book.worksheets[:1]}
+            if title and title not in seen:
+                raise UnknownName("sheet", title, seen)
+            self.title = title or next(iter(seen))
+            self._outline = Outline.of(path, seen[self.title]._worksheet_path)
+            cells = islice(_rows(seen[self.title]), max(LOOKED_AT, header_row or 0))
+            rows = [[plain_text(cell.value) for cell in row] for row in cells]
+            hidden = [page.title for page in book.worksheets if page.title not in seen]
+        self.others = tuple(each for each in seen if each != self.title)
         if self.others or hidden:
             # A copy of the workbook holds hidden sheets, too, and they may say who is behind a number.
             told = f" (hidden: {', '.join(map(repr, hidden))})" if hidden else ""
-            self.notes = (f"the sheet {start.title!r} is read, one of {len(titles) + len(hidden)}{told}",)
-        if start is not first:
-            self.notes += (f"its first sheet {first.title!r} has two columns at most: it is taken for a cover page",)
-        self.columns = column_names(path, self._names(start.rows, header_row))
-        self.hidden = frozenset(name for place, name in enumerate(self.columns) if place in start.outline.hidden)
-
-    def _look(self, page: Any, header_row: int | None) -> _Start:
-        outline = Outline.of(self.path, page._worksheet_path)
-        rows = ([plain_text(cell.value) for cell in cells] for cells in _rows(page))
-        return _Start(page.title, outline, looked_at(rows, header_row or 0))
+            self.notes = (f"the sheet {self.title!r} is read, one of {len(seen) + len(hidden)}{told}",)
+        self.columns = column_names(path, self._names(rows, header_row))
+        self.hidden = frozenset(name for place, name in enumerate(self.columns) if place in self._outline.hidden)
 
     def _names(self, rows: Sequence[list[str]], header_row: int | None) -> list[str]:
         """Find the header, which reaches as far as its merged cells, and return the names of its columns."""
         place = find_header(rows, header_row, self.path.name)
-        if place is None:
-            return []
         reaching = [(first, last) for _, first, last in self._outline.merged if first - 1 <= place < last]
         self.header_row = header_row or max((last for _, last in reaching), default=place + 1)
         header = rows[min((first - 1 for first, _ in reaching), default=place) : self.header_row]
-        self.notes += (header_note(self.header_row),) if any(rows[:place]) and not header_row else ()
         if any(last > self.header_row for *_, last in self._outline.merged):
             self.notes += ("a cell that is merged over several rows belongs to each of them",)
-        return [next(filter(str.strip, reversed(names)), "") for names in zip_longest(*header, fillvalue="")]
+        return names_in([next(filter(str.strip, reversed(names)), "") for names in zip_longest(*header, fillvalue="")])
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
@@ -150,7 +112,7 @@ class WorkbookSheet(Sheet):
         if first + len(columns) > LAST_COLUMN:
             raise UsageError(f"{self.path.name} has no room for {len(columns)} more columns", "Save it as CSV.")
         cut = 0
-        for line, cells in [(self.header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
+        for line, cells in [(self.header_row, list[Value](columns)), *((row.number, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
                 if line == self.header_row:
@@ -161,7 +123,7 @@ class WorkbookSheet(Sheet):
         # A width may be that of all columns on: a second one for some of these would be an error in the file.
         if all((each.max or 0) < first for each in page.column_dimensions.values()):
             for place, name in enumerate(columns):
-                _widen(page, first + place, name, (cells[place] for _, cells in new[:LOOKED_AT]))
+                _widen(page, first + place, name, (cells[place] for _, cells in new[:MEASURED]))
         self._save(book, file)
         return cut
 
@@ -177,7 +139,6 @@ class WorkbookSheet(Sheet):
 
     def _row(self, line: int, cells: Cells, sources: Cells) -> Row:
         texts = dict.fromkeys(self.columns, "")
-        kinds: dict[str, str] = {}
         bad_cells: dict[str, str] = {}
         for place, (column, cell) in enumerate(zip(self.columns, cells, strict=False)):
             if cell.data_type == "e":
@@ -186,16 +147,15 @@ class WorkbookSheet(Sheet):
                 bad_cells[column] = "a formula without its result (open the file in a spreadsheet and save it)"
             else:
                 texts[column] = plain_text(cell.value)
-                if kind := cell_kind(cell.value):
-                    kinds[column] = kind
-        filled = [place for place, cell in enumerate(cells, 1) if cell.value not in (None, "")]
+        where = f"row {line}"
+        filled = [at for at, cell in enumerate(cells, 1) if cell.value not in (None, "")]
         width = max((len(self.columns), *filled))
         if width > len(self.columns):
-            return Row(line, line, problem="it has cells to the right of the last column", width=width)
+            return Row(line, where, problem="it has cells to the right of the last column", width=width)
         if not bad_cells and not any(texts.values()):
-            return Row(line, line, blank=True)
+            return Row(line, where, blank=True)
         cells_read = {column: text for column, text in texts.items() if column not in bad_cells}
-        return Row(line, line, cells_read, bad_cells=bad_cells, width=width, kinds=kinds)
+        return Row(line, where, cells_read, bad_cells=bad_cells, width=width)
 
 
 @contextmanager
@@ -229,7 +189,7 @@ def _is_uncalculated(cell: Any, source: Cells) -> bool:
     return bool(source) and source[0].data_type == "f" and cell.data_type == "n"
 
 
-def fill_cell(cell: Cell, value: CellValue) -> bool:
+def fill_cell(cell: Cell, value: Value) -> bool:
     """Put a value into a workbook's cell, a text always as a text. Return whether it was cut."""
     filled, cut = workbook_cell(value)
     cell.value = None if filled == "" else filled  # an empty text makes the cell invalid
@@ -239,7 +199,7 @@ def fill_cell(cell: Cell, value: CellValue) -> bool:
     return cut
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
     return _write_pages(file, [Page("verdicts", columns, rows)])
 
 
@@ -263,11 +223,11 @@ def save_book(book: openpyxl.Workbook, file: BinaryIO) -> None:
     file.write(packed.getbuffer())
 
 
-def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
+def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
     """Add a sheet with a frozen header, a filter and columns as wide as their first rows need; return the texts cut."""
     sheet = book.create_sheet(title)
     stream = iter(rows)
-    first = list(islice(stream, LOOKED_AT))
+    first = list(islice(stream, MEASURED))
     for place, column in enumerate(columns, 1):
         _widen(sheet, place, column, (row.get(column) for row in first))
     sheet.freeze_panes = "A2"
@@ -298,7 +258,7 @@ def _extend_filter(page: Any, last: int, wanted: int) -> None:
         page.auto_filter.ref = f"{first}:{get_column_letter(wanted)}{row}"
 
 
-def _widen(sheet: Any, place: int, name: str, cells: Iterable[CellValue]) -> None:
+def _widen(sheet: Any, place: int, name: str, cells: Iterable[Value]) -> None:
     lengths = [len(name) + 4, *(len(_seen(cell)) + 2 for cell in cells)]
     sheet.column_dimensions[get_column_letter(place)].width = min(max(lengths), WIDEST)
 
@@ -317,7 +277,7 @@ def _format(cell: Any) -> None:
         cell.alignment = WRAPPED
 
 
-def _seen(value: CellValue) -> str:
+def _seen(value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 

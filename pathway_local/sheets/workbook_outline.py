@@ -2,9 +2,11 @@
 
 import re
 import zipfile
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
@@ -29,6 +31,9 @@ RATIO_LIMIT = 200
 STYLES_LIMIT, MERGED_LIMIT = 2 * 2**20, 100_000
 """Unpacked bytes of the styles, which take a hundred times as many in memory, and cells of a sheet that are merged."""
 
+STRETCH = 2**20
+"""Bytes between two tags of which a workbook has never as many: a cell holds 32,767 characters."""
+
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
@@ -51,15 +56,27 @@ def check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            if _unpacks_to_too_much(parts) or any(_has_long_tag(archive, part) for part in parts):
+                raise CasesError(f"{path.name} would unpack to far too much data", AS_CSV)
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError) as error:
         raise damaged(path, error) from None
+
+
+def _unpacks_to_too_much(parts: Sequence[zipfile.ZipInfo]) -> bool:
     # The archive states the sizes; a part with too small a stated size fails when it is read.
     sheets = sum(part.file_size for part in parts if _is_sheet(part))
     kept = sum(part.file_size for part in parts if not _is_sheet(part))
     packed_tight = any(p.file_size > max(PART_LIMIT, p.compress_size * RATIO_LIMIT) for p in parts)
     styles = sum(part.file_size for part in parts if part.filename.endswith("styles.xml"))
-    if sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight or styles > STYLES_LIMIT:
-        raise CasesError(f"{path.name} would unpack to far too much data", AS_CSV)
+    return sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight or styles > STYLES_LIMIT
+
+
+def _has_long_tag(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a part has a stretch without any tag's beginning, as that of a tag with millions of attributes."""
+    if not part.filename.endswith((".xml", ".rels")):
+        return False
+    with archive.open(part) as file:
+        return any(len(piece) == STRETCH and b"<" not in piece for piece in iter(partial(file.read, STRETCH), b""))
 
 
 def check_copyable(path: Path) -> None:

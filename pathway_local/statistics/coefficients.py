@@ -19,9 +19,6 @@ from pathway_local.statistics.jackknife import Figure
 Levels = Sequence[float]
 Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
 
-MATRIX_ROWS = 2000
-"""The matrix of pairs takes 32 MB at this size and grows with the square of the rows."""
-
 
 def pearson(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """Product-moment correlation, cov(x, y) / (s_x s_y) (Pearson 1895)."""
@@ -35,28 +32,6 @@ def spearman(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> 
     """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
     (x, x_spread), (y, y_spread) = (_centred_ranks(weights, _groups(scores)) for scores in ratings.T)
     return _ratio(np.sum(weights * x * y, axis=1), x_spread, y_spread, np.float64(1e-9))
-
-
-def kendall(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
-    """Kendall's tau-b (Kendall 1945): (C - D) / sqrt(P_x P_y).
-
-    C and D count the pairs of cases that the raters order alike and oppositely, P_x and P_y the pairs that each rater
-    does not tie. Up to 2,000 rows the counts are quadratic forms in the weights; above, each weighting is sorted.
-    """
-    first, second = ratings.T
-    if len(ratings) > MATRIX_ROWS:
-        return np.array([_sorted_kendall(first, second, own) for own in weights])
-    order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
-    pairs = weights.sum(axis=1) ** 2
-    ties = [np.sum(_group_weights(weights, _groups(scores)) ** 2, axis=1) for scores in ratings.T]
-    return _ratio(np.sum((weights @ order) * weights, axis=1), pairs - ties[0], pairs - ties[1], np.float64(1e-9))
-
-
-def _sorted_kendall(first: FloatArray, second: FloatArray, weights: FloatArray) -> float:
-    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
-
-    drawn = np.repeat(np.arange(len(first)), weights.astype(np.int64))
-    return float(stats.kendalltau(first[drawn], second[drawn]).statistic)
 
 
 def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
@@ -214,16 +189,15 @@ class Coefficient:
     """One figure of agreement.
 
     `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
-    where a score is no level of the scale. `better` is the end at which raters agree better; a figure without one can't
-    rank raters. `cases` says which cases it uses: those of a "pair" of raters that both scored, or, for any number of
-    raters, those that one rater scored, two or more ("shared"), or all ("complete"). `reading` is one sentence for
-    laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one with `chance` corrects for it.
+    where a score is no level of the scale. `cases` says which cases it uses: those of a "pair" of raters that both
+    scored, or, for any number of raters, those that one rater scored, two or more ("shared"), or all ("complete").
+    `reading` is one sentence for laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one
+    with `chance` corrects for it.
     """
 
     name: str
     label: str
     scale: Literal["nominal", "ordinal", "interval"]
-    better: Literal["higher", "lower", ""]
     reading: str
     measure: Measure
     needs_levels: bool = True
@@ -267,80 +241,74 @@ def _as_share(_levels: Levels) -> tuple[float, float]:
 
 _REGISTERED = (
     Coefficient(
-        "exact", "exact", "nominal", "higher",
+        "exact", "exact", "nominal",
         "The share of cases with the same score: 1 is all, 0 is none; high by itself where nearly every answer is a"
         " 5.",
         partial(_within, 0), bounds=_as_share, needs=1, share=True,
     ),
     Coefficient(
-        "within_one", "within one", "ordinal", "higher",
+        "within_one", "within one", "ordinal",
         "The share of cases whose scores are at most one level apart: 1 is all, 0 is none; on five levels it is high"
         " even for raters who hardly agree.",
         partial(_within, 1), bounds=_as_share, needs=1, share=True,
     ),
     Coefficient(
-        "kappa", "kappa", "nominal", "higher",
+        "kappa", "kappa", "nominal",
         "Exact agreement beyond chance: 1 is perfect, 0 is what the raters' own habits bring by chance, below 0 is "
         "worse than chance.",
         partial(kappa, 0), chance=True,
     ),
     Coefficient(
-        "kappa_quadratic", "kappa quadratic", "ordinal", "higher",
+        "kappa_quadratic", "kappa quadratic", "ordinal",
         "Kappa in which a difference counts by its square, so that large ones weigh most: 1 is perfect, 0 is "
         "chance, below 0 is worse than chance.",
         partial(kappa, 2), chance=True,
     ),
     Coefficient(
-        "pearson", "Pearson", "interval", "higher",
+        "pearson", "Pearson", "interval",
         "How closely the scores follow a straight line: 1 is exactly, 0 is not at all, below 0 one rater's scores "
         "fall where the other's rise.",
         pearson, needs_levels=False,
     ),
     Coefficient(
-        "spearman", "Spearman", "ordinal", "higher",
+        "spearman", "Spearman", "ordinal",
         "How alike the raters order the cases: 1 is the same order, 0 is no relation, below 0 is rather the "
         "opposite order.",
         spearman, needs_levels=False,
     ),
     Coefficient(
-        "kendall", "Kendall tau-b", "ordinal", "higher",
-        "The share of pairs of cases in the same order less those in opposite order, ties allowed for: 1 is the "
-        "same order, 0 is as many of either, below 0 more are in opposite order.",
-        kendall, needs_levels=False,
-    ),
-    Coefficient(
-        "mean_difference", "mean difference", "interval", "",
+        "mean_difference", "mean difference", "interval",
         "The first rater's scores minus the second's, on average: above 0 the second is stricter, below 0 the first"
         " is, and 0 may hide differences in both directions.",
         _mean_difference, needs_levels=False, bounds=_unbounded, needs=1,
     ),
     Coefficient(
-        "mean_absolute_error", "mean abs. error", "interval", "lower",
+        "mean_absolute_error", "mean abs. error", "interval",
         "How many points the scores are apart, on average: 0 is never, 1 is one point, and it is never below 0.",
         _mean_absolute_error, needs_levels=False, needs=1,
         bounds=lambda levels: (0.0, levels[-1] - levels[0] if levels else np.inf),
     ),
     Coefficient(
-        "alpha_nominal", "alpha nominal", "nominal", "higher",
+        "alpha_nominal", "alpha nominal", "nominal",
         "Krippendorff's alpha for kinds without an order: 1 is perfect agreement, 0 is chance, below 0 the raters "
         "disagree more than by chance.",
         alpha_nominal, cases="shared", chance=True,
     ),
     Coefficient(
-        "alpha_ordinal", "alpha ordinal", "ordinal", "higher",
+        "alpha_ordinal", "alpha ordinal", "ordinal",
         "Krippendorff's alpha for levels in order: 1 is perfect agreement, 0 is chance, below 0 the raters disagree"
         " more than by chance.",
         alpha_ordinal, needs_levels=False, cases="shared", chance=True,
     ),
     Coefficient(
-        "ac1", "AC1", "nominal", "higher",
+        "ac1", "AC1", "nominal",
         "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same, even for raters "
         "who have nothing in common: 1 is perfect, 0 is chance, below 0 is worse than chance.",
         ac1, cases="scored", needs=1, bounds=lambda levels: (-1 / (max(len(levels), 2) - 1), 1.0),
         reason="fewer than two cases have two scores",
     ),
     Coefficient(
-        "icc_2_1", "ICC(2,1)", "interval", "higher",
+        "icc_2_1", "ICC(2,1)", "interval",
         "How reliable one rater's score is, over raters like these: 1 is fully, 0 or below is not at all.",
         icc, needs_levels=False, cases="complete", bounds=lambda _levels: (-np.inf, 1.0),
         reason="the raters differ more than the cases do",
@@ -365,8 +333,3 @@ def coefficients(*, of_pairs: bool, nominal: bool, levels: int = 3) -> list[Coef
         and (levels or not each.needs_levels)
         and each.name not in wrong
     ]
-
-
-def comparable() -> list[str]:
-    """The names of the coefficients of two raters that can say which of two raters agrees better."""
-    return [name for name, each in COEFFICIENTS.items() if each.cases == "pair" and each.better]

@@ -299,14 +299,10 @@ def corrected_share(
 
 @dataclass(frozen=True, slots=True)
 class CorrectedDifference:
-    """First minus second as people would score them; `labels` are counted on each side.
-
-    `labels_only` is the same without the judge.
-    """
+    """First minus second as people would score them; `labels` are counted on each side."""
 
     labels: tuple[int, int]
     corrected: Effect
-    labels_only: Effect
 
 
 def corrected_difference(
@@ -327,25 +323,20 @@ def corrected_difference(
     """
     labelled, codes = np.isfinite(people), cluster_codes(clusters, len(judge))
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
-    missing = ""
     if min(counts) < FEWEST:
-        missing = Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
-        return CorrectedDifference(counts, Effect(None, missing=missing), Effect(None, missing=missing))
+        few = Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
+        return CorrectedDifference(counts, Effect(None, missing=few))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
+    heavy, y = np.where(labelled, shares * weights, 0.0), np.where(labelled, people, 0.0)
+    columns = (heavy * (y - slopes * judge), heavy * slopes, heavy, shares * judge, shares)
+    sums = [cluster_sums(side * column, codes) for side in (first, ~first) for column in columns]
+    found, _ = of_sums(_difference, np.stack(sums, axis=1), sizes=np.stack([sums[2], sums[7]], axis=1))
+    missing = found.missing and "the labels of one side come from one cluster"
+    if found.missing == SAME:
+        missing = "people's labels do not vary"
     if (many := len(np.unique(codes[labelled]))) < FEWEST:
         missing = Reason("the labels come from {clusters} clusters, under {fewest}", clusters=many, fewest=FEWEST)
-    found = list[Effect]()
-    for used in (slopes, np.zeros_like(slopes)):
-        heavy, y = np.where(labelled, shares * weights, 0.0), np.where(labelled, people, 0.0)
-        columns = (heavy * (y - used * judge), heavy * used, heavy, shares * judge, shares)
-        sums = [cluster_sums(side * column, codes) for side in (first, ~first) for column in columns]
-        effect, _ = of_sums(_difference, np.stack(sums, axis=1), sizes=np.stack([sums[2], sums[7]], axis=1))
-        if effect.missing:
-            same = effect.missing == SAME
-            why = "people's labels do not vary" if same else "the labels of one side come from one cluster"
-            effect = Effect(effect.value, missing=why)
-        found.append(Effect(effect.value, missing=missing) if missing else effect)
-    return CorrectedDifference(counts, *found)
+    return CorrectedDifference(counts, Effect(found.value, missing=missing) if missing else found)
 
 
 def _difference(sums: FloatArray) -> FloatArray:

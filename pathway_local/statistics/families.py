@@ -1,4 +1,4 @@
-"""Tests: p-values of claims that a self-test has to show, and families of tests, whose intervals allow for several."""
+"""Families of tests, whose intervals allow for several."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.intervals import LEVEL
 
 
-def holm_levels(p_values: Sequence[float], level: float = LEVEL) -> list[float]:
+def holm_levels(p_values: Sequence[float]) -> list[float]:
     """The confidence level for each test's interval under Holm's step-down procedure (Holm 1979).
 
     The smallest of m p-values is held to alpha/m, the next to alpha/(m-1), and so on until one is not
     rejected; all from there on are held to that one's level. Each interval then leaves out zero exactly where
     the procedure rejects.
     """
-    alpha = 1 - level
-    levels = [level] * len(p_values)
+    alpha = 1 - LEVEL
+    levels = [LEVEL] * len(p_values)
     step = 0
     for rank, place in enumerate(np.argsort(p_values, kind="stable")):
         levels[place] = 1 - alpha / (len(p_values) - step)
@@ -26,13 +26,7 @@ def holm_levels(p_values: Sequence[float], level: float = LEVEL) -> list[float]:
     return levels
 
 
-def family_levels(effects: Sequence[Effect], level: float = LEVEL) -> list[float]:
-    """Holm's level for each effect among all that have an error."""
-    tested = [place for place, effect in enumerate(effects) if not effect.missing]
-    levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested], level), strict=True))
-    return [levels.get(place, level) for place in range(len(effects))]
-
-
-def at_holm_levels(effects: Sequence[Effect], level: float = LEVEL) -> list[Estimate]:
+def at_holm_levels(effects: Sequence[Effect]) -> list[Estimate]:
     """Each effect with its interval at Holm's level among all that have an error."""
-    return [effect.estimate(own) for effect, own in zip(effects, family_levels(effects, level), strict=True)]
+    levels = iter(holm_levels([each.p_value for each in effects if not each.missing]))
+    return [each.estimate(LEVEL if each.missing else next(levels)) for each in effects]

@@ -1,17 +1,10 @@
 """A figure: a number computed from scores, or the reason why it is missing, and its interval."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-MOST_DIGITS = 6
-"""Digits behind the point of a confidence level in percent at most."""
-
-SAME_LEVEL = 1e-6
-"""Levels that are nearer than this differ by rounding alone."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -70,24 +63,6 @@ class Estimate:
 
     value: Number
     interval: Interval | Undefined
-
-
-def percent(*levels: float) -> str:
-    """The confidence level of intervals, such as "95%"; of several levels the lowest and the highest, "95–98.7%".
-
-    A level has one digit behind the point, or as many as tell it from 100%, and from the other end if that differs.
-    """
-    ends = tuple(min(level, 1 - 10.0 ** -(MOST_DIGITS + 2)) for level in (min(levels), max(levels)))
-    for further in range(MOST_DIGITS):
-        shown = dict.fromkeys(f"{100 * level:.{_digits(level) + further}f}" for level in ends)
-        if len(shown) > 1 or ends[1] - ends[0] < SAME_LEVEL:
-            break
-    return f"{'–'.join(end.rstrip('0').removesuffix('.') for end in shown)}%"
-
-
-def _digits(level: float) -> int:
-    """The digits behind the point of a level in percent: the first that its distance from 100% has, or one."""
-    return max(1, math.ceil(-math.log10(100 * (1 - level))))
 
 
 def undefined_estimate(reason: str) -> Estimate:

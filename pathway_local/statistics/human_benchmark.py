@@ -4,12 +4,12 @@ The mean of the *other* people does not contain the person who is left out, so i
 for each judge; both are compared with it on the same cases.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.coefficients import COEFFICIENTS, off_scale
+from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, off_scale
 from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
@@ -22,14 +22,14 @@ from pathway_local.statistics.intervals import LEVEL, Standing, standing
 from pathway_local.statistics.jackknife import Figure, estimates
 
 OTHERS, PEOPLE = "the mean of the other people", "the people"
+SIDES = ("first", "second")
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """Two agreements with the same people and their difference on the same cases.
 
-    The difference is positive if `first` agrees better, also for figures of which the smaller is the better one.
-    `standing` relates its interval to the preset margin.
+    The difference is positive if `first` agrees better. `standing` relates its interval to the preset margin.
     """
 
     first: Estimate
@@ -38,77 +38,25 @@ class Contrast:
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """One person left out: how each judge (first) and this person (second) agree with the mean of the others."""
-
-    person: int
-    cases: int
-    judges: tuple[Contrast, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class HumanBenchmark:
-    """Every person left out in turn, and each judge (first) against the people (second) averaged over them."""
-
-    figure: str
-    left_out: tuple[LeftOut, ...]
-    averages: tuple[Contrast, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """A rater's column against a target made of the columns of people; `name` and `against` are for reasons."""
-
-    rater: int
-    target: Callable[[FloatArray], FloatArray]
-    name: str
-    against: str
-
-
 def human_benchmark(
-    people: FloatArray,
-    judges: FloatArray,
-    figure: str,
-    margin: float,
-    names: Sequence[str],
-    *,
-    clusters: IntArray | None = None,
-) -> HumanBenchmark:
-    """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
+    people: FloatArray, judges: FloatArray, margin: float, names: Sequence[str], *, clusters: IntArray | None = None
+) -> tuple[Contrast, ...]:
+    """Each judge (first) against the people (second) by Spearman, averaged over every person left out in turn.
 
-    `figure` is one that needs no scale (a mean of people is off it), such as "spearman". A case counts for a
-    left-out person if that person, some other person and every judge scored it, so all are compared on the
-    same cases. Averages are over the people for whom the figure is defined; their differences are one family, so
+    `judges` are (cases, judges) and `people` (cases, people), NaN for no score.
+    A case counts for a left-out person if that person, some other person and every judge scored it, so all are compared
+    on the same cases. Averages are over the people for whom the figure is defined; their differences are one family, so
     several judges share the error (Bonferroni). `names` are those of the judges, then of the people, for reasons.
     """
-    if COEFFICIENTS[figure].needs_levels:
-        raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
     size, persons = judges.shape[1], range(people.shape[1])
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
-    scores, own = np.concatenate([judges, people], axis=1)[used], None if clusters is None else clusters[used]
-
-    def others(person: int) -> Callable[[FloatArray], FloatArray]:
-        def target(rows: FloatArray) -> FloatArray:
-            mean = mean_of_people(np.delete(rows[:, size:], person, axis=1))
-            return np.where(np.isfinite(rows[:, size + person]), mean, np.nan)
-
-        return target
-
-    tests = {
-        (person, judge): [
-            _Test(rater, others(person), names[rater], OTHERS) for rater in (judge, size + person)
-        ]
-        for person in persons
-        for judge in range(size)
-    }  # fmt: skip
-    compared = _Compared(figure, margin, scores, own, ())
-    found = compared.contrasts({f"{p} {j}": [sides] for (p, j), sides in tests.items()})
-    together = {str(judge): [tests[person, judge] for person in persons] for judge in range(size)}
-    averages = compared.contrasts(together, 1 - (1 - LEVEL) / max(size, 1))
-    scored = np.isfinite(people[used]).sum(axis=0).tolist()
-    left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
-    return HumanBenchmark(figure, left_out, tuple(averages.values()))
+    own, level = None if clusters is None else clusters[used], 1 - (1 - LEVEL) / max(size, 1)
+    averages = []
+    for judge in range(size):
+        scores = np.column_stack([judges[:, judge], people])[used]
+        compared = _Compared(COEFFICIENTS["spearman"], (), scores, own, (names[judge], *names[size:]), OTHERS)
+        averages.append(compared.contrast([(0, 1 + person, _others(person)) for person in persons], margin, level))
+    return tuple(averages)
 
 
 def compare_judges(
@@ -127,16 +75,30 @@ def compare_judges(
     are defined; the others are taken with the mean of the people. `names` are those of the judges, for reasons.
     """
     used = np.isfinite(judges).all(axis=1) & (np.isfinite(people).sum(axis=1) > 0)
-    scores, own = np.concatenate([judges, people], axis=1)[used], None if clusters is None else clusters[used]
-    targets: list[Callable[[FloatArray], FloatArray]] = [lambda rows: mean_of_people(rows[:, 2:])]
+    scores, own = np.column_stack([judges, people])[used], None if clusters is None else clusters[used]
+    targets: list[Target] = [lambda rows: mean_of_people(rows[:, 2:])]
     if COEFFICIENTS[figure].needs_levels:
         targets = [_column(2 + person) for person in range(people.shape[1])]
-    tests = [[_Test(judge, target, names[judge], PEOPLE) for judge in (0, 1)] for target in targets]
-    return _Compared(figure, margin, scores, own, levels).contrasts({"": tests})[""]
+    compared = _Compared(COEFFICIENTS[figure], levels, scores, own, tuple(names), PEOPLE)
+    return compared.contrast([(0, 1, target) for target in targets], margin)
 
 
-def _column(place: int) -> Callable[[FloatArray], FloatArray]:
+Target = Callable[[FloatArray], FloatArray]
+"""Makes the scores to agree with, (rows,), of rows of scores (rows, raters)."""
+
+
+def _column(place: int) -> Target:
     return lambda rows: rows[:, place]
+
+
+def _others(person: int) -> Target:
+    """The mean of the other people where this one scored; the first column is a judge's."""
+
+    def target(rows: FloatArray) -> FloatArray:
+        mean = mean_of_people(np.delete(rows[:, 1:], person, axis=1))
+        return np.where(np.isfinite(rows[:, 1 + person]), mean, np.nan)
+
+    return target
 
 
 def mean_of_people(scores: FloatArray) -> FloatArray:
@@ -152,70 +114,66 @@ def mean_of_people(scores: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """Compares raters by a figure on scores (cases, raters)."""
+    """Two raters' columns of scores (cases, raters) by a coefficient; `names` and `against` are for reasons."""
 
-    figure: str
-    margin: float
+    coefficient: Coefficient
+    levels: Sequence[float]
     scores: FloatArray
     clusters: IntArray | None
-    levels: Sequence[float]
+    names: Sequence[str]
+    against: str
 
-    def contrasts(self, tests: Mapping[str, Sequence[Sequence[_Test]]], level: float = LEVEL) -> dict[str, Contrast]:
-        """Each comparison of two raters, averaged over its tests; intervals of differences are at this level."""
-        built: dict[str, Figure] = {}
-        missing: dict[str, list[str]] = {}
-        for name, pairs in tests.items():
-            reasons = [[self._why_missing(each) for each in pair] for pair in pairs] or [["there are no people"] * 2]
-            both = [not any(own) for own in reasons]
+    def contrast(self, tests: Sequence[tuple[int, int, Target]], margin: float, level: float = LEVEL) -> Contrast:
+        """Two raters' figures with the same target, averaged over tests; the difference's interval is at this level."""
+        pairs = [[(first, target), (second, target)] for first, second, target in tests]
+        reasons = [[self._why_missing(*each) for each in pair] for pair in pairs] or [["there are no people"] * 2]
+        both = [not any(own) for own in reasons]
+        figures, missing = dict[str, Figure](), list[str]()
+        for side in (0, 1):
             # A side without a counterpart still has a figure of its own.
-            usable = [both if any(both) else [not own[side] for own in reasons] for side in (0, 1)]
-            missing[name] = ["" if any(usable[side]) else reasons[0][side] for side in (0, 1)]
-            for side in (0, 1):
-                if any(usable[side]):
-                    own = [pair[side] for pair, used in zip(pairs, usable[side], strict=True) if used]
-                    built[f"{side} {name}"] = self._mean(own)
-        flip = -1.0 if COEFFICIENTS[self.figure].better == "lower" else 1.0
-        known = [name for name in tests if not any(missing[name])]
-        apart = {f"- {name}": _less(built[f"0 {name}"], built[f"1 {name}"], flip) for name in known}
-        # All leave out the same cases: only then is a difference's interval narrower than those of its two sides.
-        found = estimates(built, self.scores, self.clusters) | estimates(apart, self.scores, self.clusters, level)
-        contrasts = {}
-        for name, why in missing.items():
-            told = [*why, why[0] or why[1]]
-            sides = [found.get(f"{side} {name}") or undefined_estimate(told[at]) for at, side in enumerate((0, 1, "-"))]
-            contrasts[name] = Contrast(sides[0], sides[1], sides[2], standing(sides[2].interval, self.margin))
-        return contrasts
+            usable = both if any(both) else [not own[side] for own in reasons]
+            missing.append("" if any(usable) else reasons[0][side])
+            if any(usable):
+                own = [pair[side] for pair, used in zip(pairs, usable, strict=True) if used]
+                figures[SIDES[side]] = self._mean(own)
+        found = estimates(figures, self.scores, self.clusters)
+        if len(figures) == len(SIDES):
+            # Both leave out the same cases: only then is a difference's interval narrower than those of its sides.
+            less = {"difference": _less(*figures.values())}
+            found = {**found, **estimates(less, self.scores, self.clusters, level)}
+        why = zip((*SIDES, "difference"), (*missing, missing[0] or missing[1]), strict=True)
+        first, second, apart = (found.get(name) or undefined_estimate(reason) for name, reason in why)
+        return Contrast(first, second, apart, standing(apart.interval, margin))
 
-    def _mean(self, tests: Sequence[_Test]) -> Figure:
+    def _mean(self, tests: Sequence[tuple[int, Target]]) -> Figure:
         """The figure averaged over these tests."""
-        one, scores = COEFFICIENTS[self.figure].of(self.levels), list(tests)
 
         def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
-            found: FloatArray = np.mean([self._measured(each, rows, weights) for each in scores], axis=0)
+            found: FloatArray = np.mean([self._measured(*each, rows, weights) for each in tests], axis=0)
             return found
 
+        one = self.coefficient.of(self.levels)
         return replace(one, measure=measure, needs=1, share=False, chance="", reason="the scores do not vary enough")
 
-    def _measured(self, test: _Test, rows: FloatArray, weights: FloatArray) -> FloatArray:
-        both = np.column_stack([rows[:, test.rater], test.target(rows)])
+    def _measured(self, rater: int, target: Target, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        both = np.column_stack([rows[:, rater], target(rows)])
         kept = np.isfinite(both).all(axis=1)
-        return COEFFICIENTS[self.figure].measure(both[kept], weights[:, kept], self.levels)
+        return self.coefficient.measure(both[kept], weights[:, kept], self.levels)
 
-    def _why_missing(self, test: _Test) -> str:
+    def _why_missing(self, rater: int, target: Target) -> str:
         """Why a rater has no value; empty if it has one."""
-        coefficient = COEFFICIENTS[self.figure]
-        both = np.column_stack([self.scores[:, test.rater], test.target(self.scores)])
+        both = np.column_stack([self.scores[:, rater], target(self.scores)])
         both = both[np.isfinite(both).all(axis=1)]
-        off = off_scale(both, self.levels) if coefficient.needs_levels else ""
-        if off or len(both) < max(coefficient.needs, 1):
+        off = off_scale(both, self.levels) if self.coefficient.needs_levels else ""
+        if off or len(both) < max(self.coefficient.needs, 1):
             return off or ("there is only one case" if len(both) else "there is no case to compare")
-        if np.isfinite(coefficient.measure(both, np.ones((1, len(both))), self.levels)[0]):
+        if np.isfinite(self.coefficient.measure(both, np.ones((1, len(both))), self.levels)[0]):
             return ""
-        return with_names(why_constant(list(both.T)), test.name, test.against)
+        return with_names(why_constant(list(both.T)), self.names[rater], self.against)
 
 
-def _less(first: Figure, second: Figure, flip: float) -> Figure:
+def _less(first: Figure, second: Figure) -> Figure:
     def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
-        return flip * (first.measure(rows, weights) - second.measure(rows, weights))
+        return first.measure(rows, weights) - second.measure(rows, weights)
 
     return replace(first, measure=measure, least=-np.inf, most=np.inf)

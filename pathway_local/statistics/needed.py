@@ -1,6 +1,6 @@
 """How many labels make a corrected mean's interval narrow enough, and how many cases show a difference."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -37,10 +37,6 @@ class Pilot:
     cases: int
     scale: tuple[float, float]
     noise: float = 0.0
-
-    def scaled(self, factor: float) -> "Pilot":
-        """Return the same with residuals multiplied."""
-        return replace(self, residuals=self.residuals * factor)
 
 
 def labels_for_width(pilot: Pilot, half_width: float) -> int | Undefined:

@@ -14,6 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+INTERRUPTED = 130
+"""Exit code of a command that a signal ended."""
+
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a program to end."""
 

@@ -1,7 +1,8 @@
-"""The viewer's pages and forms, as an application for a web server."""
+"""The viewer's pages, as an application for a web server."""
 
-from collections.abc import Callable, Mapping, Sequence
-from math import nan
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -12,16 +13,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pathway_local import __version__
-from pathway_local.case import CaseRef
-from pathway_local.errors import PathwayError, RatingsError
+from pathway_local.case import Case, fingerprint
+from pathway_local.errors import PathwayError
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
-from pathway_local.pages.voices import case_table
-from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
-from pathway_local.verdict import Number
-from pathway_local.viewer.case_page import SCORE, OpenCase, to_read
-from pathway_local.viewer.table_page import choices, columns_of, selection_in
-from pathway_local.viewer.verdicts import PAGE, Selection, Verdicts
+from pathway_local.pages.voices import Voice, case_table, voice
+from pathway_local.viewer.selection import choices, columns_of, selection_in
+from pathway_local.viewer.verdicts import PAGE, KnownCase, Selection, Verdicts
 from pathway_local.words.language import Language
 
 FOLDER = Path(__file__).with_name("templates")
@@ -33,15 +31,23 @@ MOST_DIGITS = 9
 """Digits of a number in an address."""
 
 
-class Viewer:
-    """Serves one person. What that person chose and is called stays in memory, so that no address holds it."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What raters said of a case under one rubric; `note` says if the file has other texts now."""
 
-    def __init__(self, verdicts: Verdicts, say: Language, command: Sequence[str], *, read_only: bool) -> None:
+    rubric: str
+    note: str
+    voices: tuple[Voice, ...]
+
+
+class Viewer:
+    """Serves one person. What that person chose stays in memory, so that no address holds it."""
+
+    def __init__(self, verdicts: Verdicts, say: Language) -> None:
         self.folder = ""
         """The path below which the pages lie."""
-        self._verdicts, self._say, self._command, self._read_only = verdicts, say, command, read_only
+        self._verdicts, self._say = verdicts, say
         self._selections = [Selection()]
-        self._person = ""
         self._templates = environment(FOLDER)
 
     def application(self, report: Callable[[Exception], None]) -> Starlette:
@@ -67,7 +73,6 @@ class Viewer:
             Route("/select", self._select, methods=["POST"]),
             Route("/table/{number}", self._table),
             Route("/case/{number}/{key}", self._case),
-            Route("/case/{number}/{key}", self._agree, methods=["POST"]),
         ]
         handlers = {HTTPException: refused, PathwayError: complained, Exception: failed}
         return Starlette(routes=routes, exception_handlers=handlers)
@@ -77,17 +82,17 @@ class Viewer:
         return self._templates.get_template("refusal.html").render(say=self._say, said=self._say(phrase))
 
     def _page(self, template: str, status: int = 200, **values: object) -> Response:
-        ours = {"say": self._say, "base": self.folder, "version": __version__, "read_only": self._read_only}
+        ours = {"say": self._say, "base": self.folder, "version": __version__}
         return HTMLResponse(self._templates.get_template(template).render(**ours, **values), status)
 
     async def _start(self, _request: Request) -> Response:
-        return self._to("/table/0")
+        return RedirectResponse(f"{self.folder}/table/0", 303)
 
     async def _select(self, request: Request) -> Response:
         chosen = selection_in(await _form(request))
         if chosen not in self._selections:
             self._selections.append(chosen)
-        return self._to(f"/table/{self._selections.index(chosen)}")
+        return RedirectResponse(f"{self.folder}/table/{self._selections.index(chosen)}", 303)
 
     async def _table(self, request: Request) -> Response:
         chosen, verdicts, say = self._chosen(request), self._verdicts, self._say
@@ -97,7 +102,7 @@ class Viewer:
             last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
             rows = [
-                (to_read(verdicts, case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}", ())
+                (verdicts.to_read(case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}", ())
                 for case, name, records in verdicts.page(page)
                 for rubric in [verdicts.rubrics[name]]
             ]
@@ -117,88 +122,48 @@ class Viewer:
             )
 
     async def _case(self, request: Request) -> Response:
-        return self._show_case(request, {}, saved="saved" in request.query_params)
-
-    async def _agree(self, request: Request) -> Response:
-        form = await _form(request)
-        if self._read_only:
-            raise HTTPException(403)
-        verdicts, path = self._verdicts, self._verdicts.run.path
-        try:
-            with verdicts.current():
-                case = self._found(request)
-                given = self._agreed(case, form)
-            adjudicate(path, form.get("rubric", ""), *given, form.get(NOTE, ""), self._command)
-        except PathwayError as error:
-            return self._show_case(request, form, problem=f"{str(error).removeprefix(f'{path}: ')}. {error.hint}")
-        key, saved = case.case.key, "?saved=1"
-        if form.get("then") == "next":
-            with verdicts.current():
-                verdicts.show(self._chosen(request))
-                *_, after = verdicts.neighbours(key)
-            key, saved = (after, "") if after is not None else (key, saved)
-        return self._to(f"/case/{request.path_params['number']}/{key}{saved}")
-
-    def _agreed(self, case: OpenCase, form: Mapping[str, str]) -> tuple[CaseRef, str, dict[str, Number]]:
-        """Return the case, the person and the scores of a form. Raises RatingsError if there are none to store."""
-        person = form.get("person", "").strip()
-        adjudicator(person)
-        self._person = person
-        ref = case.ref(form.get("rubric", ""))
-        if ref is None:
-            raise RatingsError(self._say("view_other_texts"))
-        given = {}
-        for name, offered in case.offered(form["rubric"]).items():
-            if text := form.get(f"{SCORE}{name}"):
-                given[name] = next((each for each in offered if str(each) == text), nan)
-        return ref, person, given
-
-    def _show_case(
-        self, request: Request, filled: Mapping[str, str], *, saved: bool = False, problem: str = ""
-    ) -> Response:
-        verdicts, say = self._verdicts, self._say
+        verdicts, number = self._verdicts, request.path_params["number"]
         with verdicts.current():
-            found = self._found(request)
+            case = verdicts.case(_number(request.path_params["key"]))
+            if case is None:
+                raise HTTPException(404)
             cases, _ = verdicts.show(self._chosen(request))
-            place, before, after = verdicts.neighbours(found.case.key)
-            judged = list(found.judged(self._person, filled, say))
-        here = f"{self.folder}/case/{request.path_params['number']}"
-        missing = "view_no_texts" if verdicts.texts is None else "not_in_file" if found.inputs is None else ""
-        kept = found.case.metadata.items()
+            place, before, after = verdicts.neighbours(case.key)
+            inputs = verdicts.texts.of(case.id) if verdicts.texts else None
+            judged = list(self._judged(case, inputs))
+        missing = "view_no_texts" if verdicts.texts is None else "not_in_file" if inputs is None else ""
         return self._page(
             "case.html",
-            409 if problem else 200,
-            SCORE=SCORE,
-            NOTE=NOTE,
-            case=found.case,
-            metadata=[(outside(name, 120), outside(value)) for name, value in kept if value],
-            texts=passages({name: text for name, text in (found.inputs or {}).items() if text}),
-            note=say(missing) if missing else "",
+            case=case,
+            metadata=[(outside(name, 120), outside(value)) for name, value in case.metadata.items() if value],
+            texts=passages({name: text for name, text in (inputs or {}).items() if text}),
+            note=self._say(missing) if missing else "",
             judged=judged,
             place=place,
             cases=cases,
-            before="" if before is None else f"{here}/{before}",
-            after="" if after is None else f"{here}/{after}",
-            here=f"{here}/{found.case.key}",
-            table=f"{self.folder}/table/{request.path_params['number']}",
-            saved=saved,
-            problem=outside(problem, 600),
+            before="" if before is None else f"{self.folder}/case/{number}/{before}",
+            after="" if after is None else f"{self.folder}/case/{number}/{after}",
+            table=f"{self.folder}/table/{number}",
         )
+
+    def _judged(self, case: KnownCase, inputs: dict[str, str] | None) -> Iterator[Judged]:
+        """Yield what raters said of a case under each rubric, in the run's order."""
+        verdicts, say = self._verdicts, self._say
+        order = list(verdicts.rubrics)
+        records = sorted(verdicts.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
+        for name, own in groupby(records, key=lambda record: record.rubric):
+            rubric = verdicts.rubrics[name]
+            said = verdicts.to_read(case, rubric, list(own)).said
+            now = fingerprint(verdicts.run.key, rubric.texts_of(Case(case.id, inputs))) if inputs is not None else ""
+            changed = inputs is not None and any(each.about not in ("", now) for each in said)
+            note = say("changed_texts") if changed else ""
+            yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in said))
 
     def _chosen(self, request: Request) -> Selection:
         number = _number(request.path_params["number"])
         if not 0 <= number < len(self._selections):
             raise HTTPException(404)
         return self._selections[number]
-
-    def _found(self, request: Request) -> OpenCase:
-        case = self._verdicts.case(_number(request.path_params["key"]))
-        if case is None:
-            raise HTTPException(404)
-        return OpenCase(self._verdicts, case)
-
-    def _to(self, path: str) -> Response:
-        return RedirectResponse(f"{self.folder}{path}", 303)
 
 
 def _number(text: str) -> int:

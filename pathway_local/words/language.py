@@ -1,5 +1,6 @@
 """Words and number formats of a language: one file has all that pages and terminals say, by key."""
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
@@ -9,13 +10,15 @@ from typing import Any
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, Number, Reason, Undefined, percent
+from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 from pathway_local.words import FOLDER, languages
 
 ENGLISH = "en"
+
+_FRACTION = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
 
 NOISE = 9
 """Digits behind the point from which on a number is rounding of its computation."""
@@ -39,8 +42,8 @@ class Language(Formatter):
     """One file of words, and English for what it lacks.
 
     `spell` gives the name under which a user knows an option. Blanks in braces are filled in, written as the language
-    does; behind a colon stands how: `share`, `level`, `ends`, `and`, `or`, `quote`, `plain`, or digits behind the
-    point. Of an entry with several forms, `one` is for a `count` of one and `other` for the rest.
+    does; behind a colon stands how: `share`, `level`, `levels`, `ends`, `and`, `or`, `quote`, `plain`, or digits behind
+    the point. Of an entry with several forms, `one` is for a `count` of one and `other` for the rest.
     """
 
     def __init__(self, name: str, spell: Spell = str, minus: str = "−") -> None:
@@ -74,6 +77,8 @@ class Language(Formatter):
         """A value as a sentence shows it."""
         if format_spec == "level":
             return self.level(*(value if isinstance(value, list | tuple) else [value]))
+        if format_spec == "levels":
+            return self.levels(str(value))
         if isinstance(value, list | tuple):
             return self._listed([self.format_field(each, "") for each in value], format_spec)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -96,9 +101,18 @@ class Language(Formatter):
             return self._numeral(f"{value:g}")
         return self.count(value) if isinstance(value, int) and not how else self.number(value, int(how or 2))
 
+    def levels(self, text: str) -> str:
+        """Levels such as `1, 2.5` or `2.5 – Good`, with numbers as the language writes them."""
+        if self.decimal == "." or not _FRACTION.search(text):
+            return visible(text)
+        return visible(_FRACTION.sub(lambda found: found[0].replace(".", self.decimal), text).replace(", ", "; "))
+
     def word(self, name: str) -> str:
-        """A word of ours in the language; any other name as it is."""
-        return self.text("words", name, {}) if self.has("words", name) else visible(name)
+        """A word of ours in the language, such as `cut:FIELD` of marks; any other name as it is."""
+        if self.has("words", name):
+            return self.text("words", name, {})
+        kind, _, of = name.partition(":")
+        return f"{self.text('words', kind, {})}: {visible(of)}" if of and self.has("words", kind) else visible(name)
 
     def note(self, note: Note) -> str:
         """The sentence of a note."""
@@ -169,10 +183,14 @@ class Language(Formatter):
         return {"low": self.number(low[0], 2, low[1]), "high": self.number(high[0], 2, high[1])}
 
     def level(self, *intervals: Interval | Undefined | float) -> str:
-        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""
+        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest.
+
+        It has three digits, and is never said to be 100.
+        """
         levels = [each.level if isinstance(each, Interval) else each for each in intervals]
-        known = [each for each in levels if isinstance(each, float)]
-        return percent(*(known or [LEVEL])).removesuffix("%").replace(".", self.decimal)
+        known = [each for each in levels if isinstance(each, float)] or [LEVEL]
+        shown = dict.fromkeys(f"{min(100 * each, 99.9):.3g}" for each in (min(known), max(known)))
+        return "–".join(shown).replace(".", self.decimal)
 
     def interval_head(self, *intervals: Interval | Undefined) -> str:
         """The head of a column with the ends of these intervals."""
@@ -185,7 +203,18 @@ class Language(Formatter):
 
     def time(self, moment: str) -> str:
         """A time in UTC as the run stores it, in ISO 8601, to the minute."""
-        return f"{moment[:10]} {moment[11:16]} UTC"
+        return f"{self.day(moment)} {moment[11:16]} UTC"
+
+    def day(self, moment: str) -> str:
+        """The day of a time in UTC as the run stores it."""
+        year, month, day = moment[:10].split("-")
+        return self("day", year=year, month=month, day=day)
+
+
+@cache
+def in_any_language(phrase: str) -> tuple[str, ...]:
+    """What each language says there: for files that come back from people."""
+    return tuple(dict.fromkeys(Language(name)(phrase) for name in languages()))
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Makes the pictures of docs/first-hour.md: types its commands in a terminal of 80 columns and shows what they wrote.
+"""Makes the pictures of docs/first-hour.md and docs/handover.md: types their commands in a terminal of 80 columns.
 
-Run it when the commands' output has changed.
+Run it when the commands' output has changed. The run of docs/handover.md is one that the tests make up.
 """
 
 import fcntl
@@ -81,25 +81,46 @@ def workbook_rows(book: Path) -> str:
     return console.file.getvalue()
 
 
-def main() -> None:
-    """Run the page's commands in a copy of the examples, and write the pictures."""
-    PICTURES.mkdir(exist_ok=True)
+def command_of(line: str) -> list[str]:
+    """Return a page's line as a command of this environment."""
+    return [str(Path(sys.executable).with_name("pathway-local")), *shlex.split(line)[1:]]
+
+
+def first_hour(folder: Path) -> None:
+    """Run the page's commands in a copy of the examples, and draw the first of those that are shown."""
     lines = re.findall(r"^pathway-local .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     shown = list(SHOWN)
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        shutil.copytree(ROOT / "examples", folder / "examples")
-        for line in lines:
-            _, name, *rest = shlex.split(line)
-            if name in ("start", "sample"):  # a dialog, and a step for those who have no ratings yet
-                continue
-            print(line, flush=True)
-            said = typed([str(Path(sys.executable).with_name("pathway-local")), name, *rest], folder)
-            if name in shown:
-                shown.remove(name)  # the first of its kind on the page
-                draw_terminal(line, said, PICTURES / f"first-hour-{name}.svg")
-        draw_terminal("", workbook_rows(folder / "primeira.xlsx"), PICTURES / "first-hour-workbook.svg")
-    for picture in sorted(PICTURES.glob("first-hour-*")):
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    for line in lines:
+        name = shlex.split(line)[1]
+        if name in ("start", "sample"):  # a dialog, and a step for those who have no ratings yet
+            continue
+        print(line, flush=True)
+        said = typed(command_of(line), folder)
+        if name in shown:
+            shown.remove(name)
+            draw_terminal(line, said, PICTURES / f"first-hour-{name}.svg")
+    draw_terminal("", workbook_rows(folder / "primeira.xlsx"), PICTURES / "first-hour-workbook.svg")
+
+
+def handover(folder: Path) -> None:
+    """Type the page's command without a sheet."""
+    sys.path.append(str(ROOT / "tests"))
+    from handed_run import handed_run
+
+    page = (ROOT / "docs" / "handover.md").read_text(encoding="utf-8")
+    line = next(line for line in re.findall(r"^ *(pathway-local handover .*)$", page, re.MULTILINE))
+    handed_run(folder / "answers.run")
+    draw_terminal(line, typed(command_of(line), folder), PICTURES / "handover.svg")
+
+
+def main() -> None:
+    """Write all pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    for draw in (first_hour, handover):
+        with tempfile.TemporaryDirectory() as made:
+            draw(Path(made))
+    for picture in sorted(PICTURES.glob("*.svg")):
         print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size:,} bytes")
 
 

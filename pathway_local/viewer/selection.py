@@ -45,14 +45,14 @@ def selection_in(form: Mapping[str, str]) -> Selection:
 def choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choice]:
     """Return each list to choose from that would leave out something, and what the table is sorted by."""
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
-    outcomes |= {f"{KIND}{kind}": kind for kind in verdicts.failures}
+    outcomes |= {f"{KIND}{kind}": say.word(kind) for kind in verdicts.failures}
     own, groups = dict(chosen.groups), {name: verdicts.groups[name] for name in columns_of(verdicts)}
     found = [
         Choice("rubric", say("view_rubric"), _same(verdicts.rubrics), chosen.rubric),
         Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), chosen.rater),
-        Choice("level", say("view_score"), _levels(verdicts), _pair(*chosen.level or ())),
+        Choice("level", say("view_score"), _levels(verdicts, say), _pair(*chosen.level or ())),
         Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, chosen.outcome),
-        Choice("mark", say("mark"), _same(verdicts.marks), chosen.mark),
+        Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, chosen.mark),
         *(Choice(f"{GROUP}{name}", name, _same(values), own.get(name, "")) for name, values in groups.items()),
         Choice("order", say("view_order"), {name: say(f"view_order_{name}") for name in ORDERS}, chosen.order),
     ]
@@ -68,12 +68,12 @@ def columns_of(verdicts: Verdicts) -> list[str]:
     return list(verdicts.groups)[:MOST_COLUMNS]
 
 
-def _levels(verdicts: Verdicts) -> dict[str, str]:
+def _levels(verdicts: Verdicts, say: Language) -> dict[str, str]:
     """Return the values of each score in words, with the score's title where there are several."""
     every = [(rubric, *item) for rubric in verdicts.rubrics.values() for item in rubric.format.scores.items()]
     return {
         _pair(name, float(value)): (f"{score_title(rubric.name, name)}: " if len(every) > 1 else "")
-        + f"{value} {declared.levels.get(value, '')}".strip()
+        + say.levels(f"{value} {declared.levels.get(value, '')}".strip())
         for rubric, name, declared in every
         for value in declared.values
     }
