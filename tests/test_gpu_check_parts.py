@@ -1,14 +1,13 @@
 """The parts of scripts/gpu-check: what each takes for wrong. No test here loads an engine."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from sample_run import case
 
-from benchmark.compare import Found, Wanted
-from benchmark.report import told
-from benchmark.variants import Load, Measured
+from benchmark.report import ratios
+from benchmark.stage import Measured
 from gpu_check.findings import Work
 from gpu_check.samples import stored
 from gpu_check.test_bench import tell_figures
@@ -121,18 +120,15 @@ def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> 
         "judge": [replace(MEASURED, seconds=4.0), MEASURED],
         "free": [replace(MEASURED, seconds=1.0)] * 2,
     }
-    loads = {"judge": Load(20.0, 70.0, {"max_num_seqs": 64})}
-    found = Found("bfloat16", {"full": runs}, loads, {"naive": "it does not load"})
-    wanted = Wanted("tiny", 10, 2, [RUBRIC], ["full"], list(runs), {}, "same", alone=True)
-    tell_figures(work, told(wanted, found, {}))
-    assert work.words == ["judge at full: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
-    assert work.figures["judge at full, of free"] == 0.375
+    told = {"shape": "tiny", "dtype": "bfloat16", "detail": "full"}
+    measured = {name: [*map(asdict, each)] for name, each in runs.items()}
+    tell_figures(work, told | {"runs": measured, "ratios": {name: ratios(runs, name) for name in runs}})
+    assert work.words == ["judge: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
+    assert work.figures["judge, of free"] == 0.375
     assert [table.rows for table in work.tables] == [
         [
             ["constrained", "5 (5–5)", 10.0, "0.5 (0.5–0.5)", *["1 (1–1)"] * 3],
             ["judge", "3.75 (2.5–5)", 10.0, "0.375 (0.25–0.5)", "1 (1–1)", "0.75 (0.5–1)", "1 (1–1)"],
             ["free", "10 (10–10)", 10.0, "1 (1–1)", "1 (1–1)", "2 (2–2)", "1 (1–1)"],
         ],
-        [["judge", 20.0, 70.0]],
     ]
-    assert work.problems == ["naive: it does not load"]

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from benchmark.report import AIM, RATIOS, spread
-from benchmark.variants import FREE
+from benchmark.stage import FREE
 from gpu_check.findings import ROOT, Figure, Table, Work, environment
 from pathway_local.system.machine import this_machine
 
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
 
-COMMON = ("--variants", "constrained,judge,free", "--rounds", "2")
+COMMON = ("--rounds", "2")
 ON_GPU = ("--cases", "256", "--reply-tokens", "150")
 """A judge of dummy weights writes until its budgets end; with smaller ones it writes as much as a real judge."""
 
@@ -57,21 +57,14 @@ def _bench(work: Work, *arguments: str) -> None:
 
 
 def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
-    """Note ratios, a row for each variant and engine, and failures."""
-    found, ratios = told["found"], told["ratios"]
-    for detail, runs in found["runs"].items():
-        rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]
-        columns = ["variant", "cases/s", "tokens written a case", *RATIOS]
-        title = f"{told['wanted']['shape']} in {found['dtype']}, --detail {detail}; median (least–most) of the rounds"
-        work.tables.append(Table(title, columns, rows))
-        for kind, values in ratios[detail].get("judge", {}).items():
-            if values:
-                work.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
-        if values := ratios[detail].get("judge", {}).get(f"of {FREE}"):
-            work.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
-    loads = [[name, load["seconds"], load["gpu_gib"]] for name, load in found["loads"].items()]
-    work.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
-    work.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]
+    """Note ratios and a row for each variant."""
+    ratios = told["ratios"]
+    rows = [_row(name, own, ratios[name]) for name, own in told["runs"].items() if own]
+    title = f"{told['shape']} in {told['dtype']}, --detail {told['detail']}; median (least–most) of the rounds"
+    work.tables.append(Table(title, ["variant", "cases/s", "tokens written a case", *RATIOS], rows))
+    work.figures |= {f"judge, {kind}": statistics.median(values) for kind, values in ratios["judge"].items() if values}
+    if values := ratios["judge"][f"of {FREE}"]:
+        work.words.append(f"judge: {spread(values)} of vLLM without grammars, aim: {AIM}")
 
 
 def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:
