@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 770,
     "system": 699,
-    "rubrics": 3071,
+    "rubrics": 3050,
     "sheets": 2418,
     "probes": 391,
     "judges": 1872,
@@ -24,17 +24,17 @@ CEILINGS = {
     "runs": 2314,
     "judging": 2401,
     "statistics": 2098,
-    "words": 232,
-    "ratings": 2443,
+    "words": 223,
+    "ratings": 2434,
     "scores": 554,
     "results": 4513,
-    "output": 856,
-    "pages": 973,
+    "output": 845,
+    "pages": 851,
     "viewer": 656,
     "checks": 447,
     "api": 343,
     "declare": 474,
-    "cli": 3079,
+    "cli": 3071,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
