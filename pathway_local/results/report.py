@@ -118,7 +118,9 @@ def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOpti
             against = plan.against if raters_named(plan.against, rated) else ""
             compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
             own = [matrix for matrix in matrices if matrix.rubric == name]
-            yield from (each for each in agreement_tables(data, own, compared) if each.key != "bad")
+            for each in agreement_tables(data, own, compared):
+                if each.key != "bad":  # what to do next stands on the first page
+                    yield replace(each, notes=[note for note in each.notes if not note.key.startswith("next_")])
 
 
 def _summaries(data: Scores, whole: Sequence[Group], parts: Sequence[Group], plan: ReportOptions) -> Iterator[Table]:
