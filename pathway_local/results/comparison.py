@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
@@ -24,7 +25,7 @@ from pathway_local.results.analysis import (
     Rubric,
     Says,
 )
-from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
+from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
@@ -87,10 +88,9 @@ def corrected_comparison(
     people = matrix.scoring("human")
     if not people:
         return None
-    worked_on = [each for each in label_designs(matrix, people) if each.worked_on]
-    if not worked_on:
+    labels = own_design(matrix, people, "")
+    if isinstance(labels, Note):
         return Undefined("people labelled no random sample of the answers")
-    labels = worked_on[0]
     own = np.where(labels.labels, matrix.on_scale[:, people], np.nan)
     if np.any(labels.random & ~np.isfinite(own).any(axis=1)):
         return Undefined("people gave some answers a special level, which has no place in a mean")
