@@ -24,17 +24,17 @@ CEILINGS = {
     "runs": 2314,
     "judging": 2335,
     "statistics": 2098,
-    "words": 232,
+    "words": 223,
     "ratings": 2434,
     "scores": 554,
     "results": 4513,
-    "output": 856,
-    "pages": 973,
+    "output": 845,
+    "pages": 851,
     "viewer": 656,
     "checks": 447,
     "api": 388,
     "declare": 474,
-    "cli": 3214,
+    "cli": 3205,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
