@@ -11,7 +11,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from rich.console import Console
+from typer.main import get_command
 
+from benchmark.__main__ import app
 from benchmark.compare import Found, Wanted, compare
 from benchmark.made_cases import shortened
 from benchmark.raw_process import processor_seconds
@@ -194,3 +196,7 @@ def test_a_stage_knows_the_judge_that_it_made(tmp_path: Path) -> None:
     entry = yaml.safe_load((tmp_path / "models.yaml").read_text())["bench"]
     assert entry["engine"] == {"load_format": "dummy", "max_num_seqs": 127}
     stage.free()
+
+
+def test_the_command_can_be_built() -> None:
+    assert "--variants" in {name for each in get_command(app).params for name in each.opts}

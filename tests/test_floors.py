@@ -17,7 +17,7 @@ CEILINGS = {
     "rubrics": 3071,
     "sheets": 2426,
     "probes": 391,
-    "judges": 1872,
+    "judges": 1854,
     "rendering": 540,
     "sealing": 1000,
     "engines": 2474,

@@ -27,7 +27,6 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.system.machine import this_machine, uses_gpu
 
 GPU_SHARE = 0.9
-WORK, ENGINE, OWN = "Work", "Engine", "Our own Python"
 DETAILS = ", ".join(get_args(Detail))
 Core = Literal["same", "own"]
 console = Console(width=200)
@@ -42,23 +41,21 @@ scripts/bench --shape qwen3-8b --cases 5000 --variants constrained,judge"""
 
 @app.command(epilog=pasted(EXAMPLES))
 def bench(
-    shape: Annotated[str, option("SHAPE", f"The judge's shape: {', '.join(SHAPES)}.", WORK)] = "tiny",
-    cases: Annotated[int, option("N", "Cases in each round and rubric.", WORK)] = 500,
-    rounds: Annotated[int, option("N", "Rounds; each measures every variant once.", WORK)] = 3,
+    shape: Annotated[str, option("SHAPE", f"The judge's shape: {', '.join(SHAPES)}.")] = "tiny",
+    cases: Annotated[int, option("N", "Cases in each round and rubric.")] = 500,
+    rounds: Annotated[int, option("N", "Rounds; each measures every variant once.")] = 3,
     rubric: Annotated[
-        list[str], option("RUBRIC", "A rubric; several share one engine (default: pathway-answer).", WORK)
+        list[str], option("RUBRIC", "A rubric; several share one engine (default: pathway-answer).")
     ] = [],  # noqa: B006
-    detail: Annotated[
-        str, option("DETAIL", f"How much the judge writes, separated by commas: {DETAILS}.", WORK)
-    ] = "full",
-    variants: Annotated[str, option("VARIANTS", "Separated by commas.", WORK)] = ",".join(USUAL),
-    reply_tokens: Annotated[int | None, option("N", "Cut budgets to replies of about this many tokens.", WORK)] = None,
-    setting: Annotated[list[str], option("NAME=VALUE", "An engine setting; repeat for more.", ENGINE, "--set")] = [],  # noqa: B006
-    core: Annotated[Core, option("CORE", "vLLM's core in the engine's process (same) or its own.", ENGINE)] = "same",
-    own: Annotated[bool, option("", "Measure only our own Python, with an engine that replies at once.", OWN)] = False,
-    engines: Annotated[str, option("N,...", "With --own: engines; several numbers: the first is the base.", OWN)] = "1",
-    pace: Annotated[float | None, option("X", "With --own: passes a second of an engine (default: any).", OWN)] = None,
-    words: Annotated[int, option("N", "With --own: words in each text of a case.", OWN)] = 30,
+    detail: Annotated[str, option("DETAIL", f"How much the judge writes, separated by commas: {DETAILS}.")] = "full",
+    variants: Annotated[str, option("VARIANTS", "Separated by commas.")] = ",".join(USUAL),
+    reply_tokens: Annotated[int | None, option("N", "Cut budgets to replies of about this many tokens.")] = None,
+    setting: Annotated[list[str], option("NAME=VALUE", "An engine setting; repeat for more.", "--set")] = [],  # noqa: B006
+    core: Annotated[Core, option("CORE", "vLLM's core in the engine's process (same) or its own.")] = "same",
+    own: Annotated[bool, option("", "Measure only our own Python, with an engine that replies at once.")] = False,
+    engines: Annotated[str, option("N,...", "With --own: engines; several numbers: the first is the base.")] = "1",
+    pace: Annotated[float | None, option("X", "With --own: passes a second of an engine (default: any).")] = None,
+    words: Annotated[int, option("N", "With --own: words in each text of a case.")] = 30,
     minutes: Annotated[float | None, option("N", "Minutes for all rounds together; loading does not count.")] = None,
     out: Annotated[Path | None, option("FILE", "Write all figures here as JSON, after every round.")] = None,
 ) -> None:

@@ -1,18 +1,12 @@
 """Parts `bench_8b` and `bench_small`."""
 
-import json
 import shlex
-import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 
-from benchmark.report import AIM, RATIOS, spread
-from benchmark.variants import FREE
-from gpu_check.findings import ROOT, Figure, Table, Work, environment
+from gpu_check.findings import ROOT, Work, environment
 from pathway_local.system.machine import this_machine
 
 LARGE_GPU = 40 * 10**9
@@ -45,36 +39,12 @@ def test_bench_small(work: Work) -> None:
 
 
 def _bench(work: Work, *arguments: str) -> None:
-    out = work.folder / "bench.json"
-    command = ["scripts/bench", *arguments, *COMMON, "--out"]
-    work.commands.append(shlex.join([*command, "bench.json"]))
-    variables = environment() | {"PYTHON": sys.executable}
-    code = subprocess.run([*command, str(out)], cwd=ROOT, env=variables, check=False).returncode
-    if code or not out.exists():
-        work.problems.append(f"it ended with exit code {code}")
-    if out.exists():
-        tell_figures(work, json.loads(out.read_text("utf-8")))
-
-
-def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
-    """Note ratios, a row for each variant and engine, and failures."""
-    found, ratios = told["found"], told["ratios"]
-    for detail, runs in found["runs"].items():
-        rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]
-        columns = ["variant", "cases/s", "tokens written a case", *RATIOS]
-        title = f"{told['wanted']['shape']} in {found['dtype']}, --detail {detail}; median (least–most) of the rounds"
-        work.tables.append(Table(title, columns, rows))
-        for kind, values in ratios[detail].get("judge", {}).items():
-            if values:
-                work.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
-        if values := ratios[detail].get("judge", {}).get(f"of {FREE}"):
-            work.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
-    loads = [[name, load["seconds"], load["gpu_gib"]] for name, load in found["loads"].items()]
-    work.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
-    work.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]
-
-
-def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:
-    pace = [run["cases"] / run["seconds"] for run in runs]
-    written = statistics.median(run["generated"] / run["cases"] for run in runs)
-    return [name, spread(pace), round(written, 1), *(spread(ratios.get(kind, [])) for kind in RATIOS)]
+    """Run the benchmark; the report has its tables, and all its figures lie beside the report."""
+    out = work.out / f"bench-{arguments[1]}.json"
+    command = ["scripts/bench", *arguments, *COMMON, "--out", str(out.absolute())]
+    work.commands.append(shlex.join(command))
+    variables = environment() | {"PYTHON": sys.executable, "COLUMNS": "160"}
+    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=False)
+    work.printed = done.stdout.splitlines()
+    if done.returncode:
+        work.problems.append(f"it ended with exit code {done.returncode}")
