@@ -10,7 +10,7 @@ import openpyxl
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater, RaterKind
-from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.ratings.samples import Inclusion, draw, store_sample
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
@@ -91,7 +91,7 @@ def _fill(run: RunFile, people: bool) -> None:
             Inclusion(case.id, text, case.row, 0, chance, is_drawn)
             for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
         ]
-        store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)
+        store_sample(run, job, HELPFUL.name, 7, "", every)
     for name in ("demo", "gpt", *(COMMITTEE if people else ())):
         kind: RaterKind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
         given = scores_of(name, worth)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
-from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.ratings.samples import Inclusion, draw, store_sample
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
@@ -88,7 +88,7 @@ def made_run(
             Inclusion(case.id, text, case.row, ("", "usual", "rare").index(stratum), chance, is_drawn)
             for case, text, stratum, chance, is_drawn in zip(cases, hashes, strata, chances, drawn, strict=True)
         ]
-        store_sample(run, job, Sample(0, SOUND.name, 7, group, count, labels), every)
+        store_sample(run, job, SOUND.name, 7, group, every)
         own = run.add_rater(Rater("demo", "judge", SOUND.name, {}))
         person = run.add_rater(Rater("committee/Ann", "human", SOUND.name, {"rubric": SOUND.sha256}))
         told = [CaseOutcome(case.ref(text), _doubted(int(judge[at]), float(sure[at])))

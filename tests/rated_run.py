@@ -8,7 +8,7 @@ from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
-from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
+from pathway_local.ratings.samples import Inclusion, samples, store_sample
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
@@ -114,8 +114,7 @@ def store_draw(
         Inclusion(case.id, fingerprint(run.key, rubric.texts_of(case)), case.row, code, chances[code], place in drawn)
         for place, (case, code) in enumerate(zip(rows, codes, strict=True))
     ]
-    sample = Sample(0, rubric.name, seed, "half" if strata else "", len(rows), len(drawn))
-    store_sample(run, run.jobs.begin(["sample"], {}), sample, every)
+    store_sample(run, run.jobs.begin(["sample"], {}), rubric.name, seed, "half" if strata else "", every)
 
 
 def said(*values: int, score: str = "score", ids: Iterable[str] = IDS) -> dict[str, Outcome]:

@@ -17,7 +17,7 @@ from typed import Desk
 from pathway_local.cli.runs import what_of
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs import audit
-from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, TrailEntry, file_facts, note
+from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, TrailEntry, file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.seal import PARTS
 
@@ -164,17 +164,6 @@ print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]), b"key")))
     assert trail(run).entries()[-3].facts == file_facts(tmp_path / "out.csv", b"key")
     assert trail(run).check() == 0
     assert len(list(run.records())) >= 2
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="needs a user who is not root: root may write everywhere")
-def test_a_run_that_may_not_be_written_to_takes_no_note(run: RunFile) -> None:
-    run.close()
-    run.path.chmod(0o400)
-    assert not note(run.path, "export", {})
-
-
-def test_a_folder_is_no_run_to_note_in(tmp_path: Path) -> None:
-    assert not note(tmp_path, "export", {})
 
 
 @pytest.fixture(scope="module")

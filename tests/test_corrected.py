@@ -186,6 +186,29 @@ def test_too_few_labels_say_so() -> None:
     assert found.corrected.interval == Undefined("a stratum, or the group, has only one label")
 
 
+def test_any_small_file_has_a_mean_on_the_scale_or_says_why_not() -> None:
+    rng = np.random.default_rng(0)
+    for trial in range(600):
+        cases = int(rng.integers(1, 14))
+        judge, people = (rng.choice([1.0, 2, 5, np.nan], cases) for _ in range(2))
+        judge = np.full(cases, rng.choice([1.0, np.nan])) if trial % 5 == 0 else judge
+        special = tuple(np.isnan(each) & (rng.random(cases) < 0.4) for each in (judge, people))
+        survey = Survey(
+            strata=rng.choice([0, 2, 5], cases).astype(np.int64) if trial % 2 else None,
+            inside=rng.random(cases) < 0.7 if trial % 3 else None,
+            noise=Noise(float(rng.choice([0, 0.3])), 5) if trial % 4 else None,
+        )
+        found = corrected_mean(judge, people, SCALE, survey, (special[0], special[1]))
+        if isinstance(found, Undefined):
+            assert found.reason
+            continue
+        for estimate in (found.corrected, found.labels_only):
+            if isinstance(estimate.interval, Interval):
+                low, high = ends(estimate)
+                assert isinstance(estimate.value, float)
+                assert 1 <= low <= estimate.value + 1e-9 and estimate.value - 1e-9 <= high <= 5
+
+
 def test_people_who_agree_on_every_case_leave_no_interval() -> None:
     labels = np.tile([1.0, 2.0, 4.0, 5.0], 10)
     noise = label_noise(np.column_stack([labels, labels]))

@@ -125,16 +125,6 @@ def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
     assert run._db.rows("PRAGMA synchronous") == [(2,)]  # FULL: a power cut takes nothing that was committed
 
 
-def test_closing_twice_and_after_an_error_keeps_what_was_put(path: Path) -> None:
-    run, rater = new_run(path)
-    with pytest.raises(KeyboardInterrupt), run:
-        run.put(rater, case("a"), VERDICT)
-        raise KeyboardInterrupt
-    run.close()
-    with RunFile.read(path) as reader:
-        assert len(list(reader.records())) == 1
-
-
 def test_paths_that_hold_no_run(tmp_path: Path) -> None:
     for opened in (RunFile.open, RunFile.read):
         with pytest.raises(RunFileError, match="it does not exist"):
@@ -190,14 +180,6 @@ def test_a_truncated_run_is_recognised(path: Path, checked: int, monkeypatch: py
         path.write_bytes(whole[:length])
         with pytest.raises(RunDamaged):
             read_all(path)
-
-
-def test_damage_in_a_small_run_is_found_when_it_is_opened(path: Path) -> None:
-    whole = full_run(path)
-    path.write_bytes(whole[:-PAGE_BYTES] + b"\xff" * PAGE_BYTES)
-    for opened in (RunFile.open, RunFile.read):
-        with pytest.raises(RunDamaged):
-            opened(path)
 
 
 @pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])

@@ -115,9 +115,5 @@ def test_our_own_python_is_measured_with_every_case_judged(
 ) -> None:
     for name in (REPLY, "TOKENIZERS_PARALLELISM"):  # it sets them, which must not outlast the test
         monkeypatch.setenv(name, "")
-    found, several = measure_own(tmp_path, "tiny", 40, 5, detail, [1, 2])
-    assert found.cases == several.cases == 40
-    assert 0 < found.tokenising_seconds < found.processor_seconds
-    assert (found.ratio, several.engines) == (1.0, 2)
-    assert several.ratio == several.per_second / found.per_second
-    assert 0 <= several.engines_waiting <= 1
+    found = measure_own(tmp_path, "tiny", 40, detail)
+    assert found.cases == 40 and 0 < found.tokenising_seconds < found.processor_seconds

@@ -9,17 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 import openpyxl
-import pyarrow.parquet as pq
 import pytest
 from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
 
-import pathway_local
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, store_rubric
@@ -210,15 +207,6 @@ def test_no_column_takes_the_place_of_another(awkward: RunFile, tmp_path: Path, 
     kept = {"case.marks": "mine as well", "case.case.marks": "mine", "case.field.failure": "mine, too"}
     assert {name: row.cells[name] for name in own | kept} == own | kept
     assert {name: row.cells[name] for name in FILLED} == {name: str(value) for name, value in FILLED.items()}
-
-
-def test_a_parquet_file_says_where_its_verdicts_come_from(awkward: RunFile, tmp_path: Path) -> None:
-    export(awkward, tmp_path / "v.parquet", force=False)
-    told = json.loads(pq.read_schema(tmp_path / "v.parquet").metadata[b"pathway_local"])
-    [(_, rater)] = awkward.raters()
-    assert told["raters"] == [{"name": "demo", "kind": "judge", "rubric": "awkward", **rater.spec}]
-    assert told["rubrics"] == {"awkward": AWKWARD.sha256}
-    assert (told["audit_hash"], told["version"]) == (AuditTrail(awkward.database).head(), pathway_local.__version__)
 
 
 def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:

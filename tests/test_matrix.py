@@ -9,7 +9,7 @@ from rated_run import IDS, TINY, TWO, add, cases, judged_run, said
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.ratings.samples import Inclusion, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
@@ -108,7 +108,7 @@ def test_the_design_of_the_latest_sample(run: RunFile) -> None:
         )
     ]
     job = run.jobs.begin(["sample"], {})
-    store_sample(run, job, Sample(0, "tiny", 1, "", 4, 3), every[::-1])
+    store_sample(run, job, "tiny", 1, "", every[::-1])
     found = matrix(run)
     assert found.case_ids == (*IDS, "s-5")
     (design,) = found.designs

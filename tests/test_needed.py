@@ -47,3 +47,8 @@ def test_what_labels_can_not_change_may_be_too_much() -> None:
     assert labels_for_width(Pilot(3.0, apart[:60], 60, 60, (1, 5)), 0.01) == 60, "labels of all leave nothing to chance"
     beyond = labels_for_width(Pilot(3.0, apart, 0, 300, (1, 5), noise=5.0), 0.1)
     assert isinstance(beyond, Undefined) and "300" in beyond.reason
+
+
+def test_three_labels_alike_divide_nothing_by_zero() -> None:
+    with np.errstate(all="raise"):
+        assert labels_for_width(Pilot(5.0, np.zeros(3), 3, 3, (1, 5)), 0.3) == 3

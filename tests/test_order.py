@@ -88,12 +88,6 @@ def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_
     )
 
 
-def test_the_order_says_that_it_counts_differences_below_the_margin(run: Run, tmp_path: Path) -> None:
-    several_run(tmp_path / "may.run")
-    said = sentences(run("compare", tmp_path / "may.run", "--between", "bot", "--margin", "1.5", "--json").out)
-    assert [each.endswith("This order counts differences below the margin of 1.5, too.") for each in said] == [True]
-
-
 def test_a_table_in_a_file_names_what_it_compares(tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", labelled=True)
     command = [sys.executable, "-m", "pathway_local", "compare", "may.run", "--between", "bot", "--full"]

@@ -153,7 +153,6 @@ def test_a_ranking_by_raters_who_were_imported_together(run: Run, tmp_path: Path
     ("options", "said"),
     [
         (("--pairs", "bot_a"), "--pairs bot_a is not A,B"),
-        (("--pairs", "bot_a,bot_b", "--margin", "0.2"), "--margin is for --between"),
         (("--pairs", "bot_a,bot_b", "--pair-by", "x"), "--pair-by compares scores, and --pairs choices between two"),
         ((), "compare needs --between, or --pairs"),
         (("--pairs", "bot_a,bot_c"), "bot_c"),

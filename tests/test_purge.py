@@ -12,7 +12,7 @@ from typed import Desk
 
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import RunLocked
-from pathway_local.ratings.samples import hand_out, store_handouts
+from pathway_local.ratings.samples import hand_out, samples, store_handouts
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, recorded, sha256_of
 from pathway_local.runs.content import check_content
@@ -206,6 +206,6 @@ def test_one_person_leaves_with_every_trace_and_the_files_written_from_the_run_a
     assert not any(word.encode() in left for word in (*gone, COLUMN))
     with RunFile.read(path) as run:
         assert [each.case_id for each in run.records()] == [f"{ID}{n}" for n in (2, 3, 4)]
-        assert run.database.rows("SELECT cases, drawn FROM samples WHERE seed = 0") == [(3, 3)]
+        assert [(each.cases, each.drawn) for each in samples(run, "small") if each.seed == 0] == [(3, 3)]
         check_content(run.database)
     assert desk.typed("runs", "audit", "may.run").returncode == 0

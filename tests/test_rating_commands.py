@@ -39,11 +39,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
     return desk
 
 
-def test_the_trail_names_the_files(desk: Desk) -> None:
-    told = desk.typed("runs", "audit", "may.run").stdout
-    assert "rate-Ann.xlsx" in told
-
-
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
     with (desk.work / "bad.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "score"], ["cr-01", 9], ["nobody", 3], ["cr-01", 2], ["cr-02", ""]])

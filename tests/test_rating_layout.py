@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rated_run import TINY, TWO
+from rated_run import TINY
 
 from pathway_local.errors import UsageError
 from pathway_local.ratings.rating_layout import RatingLayout, RatingsFile, find_layout
@@ -38,22 +38,10 @@ def test_each_text_has_its_column_if_it_is_there() -> None:
     assert layout(["id", "AI answer", "response", "score"]).inputs == {}
 
 
-def test_of_a_column_for_each_rater_one_is_read() -> None:
-    ann = layout(["id", "Ann ", "Bob", "of Ann"], scores=["ann"], comments=["of ann"])
-    assert (ann.scores, ann.notes, ann.unread) == ({"score": "Ann "}, {"notes": "of Ann"}, ("Bob",))
-    with pytest.raises(UsageError, match="several columns are named for the score"):
-        layout(["id", "Ann", "Bob"], scores=["Ann", "Bob"])
-
-
 def test_no_column_of_notes_is_lost() -> None:
     alone = layout(["id", "score", "notes", "comment", "reason"])
     assert alone.notes == {"notes": "notes", "comment": "comment", "reason": "reason"}
     assert layout(["id", "score", "mood", "question"]).unread == ("mood",)
-
-
-def test_raters_in_a_column() -> None:
-    found = layout(["id", "Reviewer", "rating"])
-    assert (found.rater_column, found.scores) == ("Reviewer", {"score": "rating"})
 
 
 def test_raw_replies_are_a_hosted_judges() -> None:
@@ -62,10 +50,3 @@ def test_raw_replies_are_a_hosted_judges() -> None:
     assert layout(["id", "reply", "score"]).reply_column is None
     with pytest.raises(UsageError, match="raw replies"):
         layout(["id", "text"], kind="hosted")
-
-
-def test_several_scores_have_a_column_each() -> None:
-    assert layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).scores == {"clear": "a", "right": "b"}
-    assert layout(["id", "Clear", "b"], TWO, scores=["clear", "right=b"]).scores == {"clear": "Clear", "right": "b"}
-    with pytest.raises(UsageError, match="unclear which score"):
-        layout(["id", "a"], TWO, scores=["a"])

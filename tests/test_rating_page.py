@@ -1,6 +1,5 @@
 """`sample --out rate.html`: pages hold texts and nothing else, and `import` takes what they save, or names the row."""
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -143,14 +142,6 @@ def test_a_score_with_the_name_of_a_column_is_refused_before_anything_is_drawn(r
     assert not Path("b.run").exists() and not Path("rate.xlsx").exists()
 
 
-def test_a_page_in_german(run: Run) -> None:
-    draw(run, "--rater", "Ann", "--lang", "de")
-    page = parsed(Path("rate.html"))
-    assert page.of("html") == [{"lang": "de"}]
-    assert "Diese Seite enthält Texte von Fällen" in page.said and "Das kann ich nicht sagen" in page.said
-    assert ann(run, {1: {"score": "Can’t say"}}) and outcomes()
-
-
 def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     draw(run, "--rater", "Ann")
     half = {1: {"score": "5", "notes": " fine\n\u2028 "}, 2: {"score": "can't say"}, 3: {"notes": "</script>"}}
@@ -163,17 +154,6 @@ def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     ann(run, {**half, 3: {"score": "2"}, 4: {"score": "1"}})  # what had a note alone may get its score
     with RunFile.read("a.run") as opened:
         assert sorted(scores_of(opened, "Ann").values()) == [1, 2, 5]
-
-
-def test_another_score_is_refused_until_the_one_before_is_removed(run: Run) -> None:
-    draw(run, "--rater", "Ann")
-    ann(run, {1: {"score": "5"}})
-    write_rows(Path("rate.json"), rows_of(Path("rate.html"), {1: {"score": "2"}, 2: {"score": "1"}}))
-    told = run("import", "a.run", "rate.json", "--kind", "human")
-    assert told.code == 3 and "item 1: Ann gave this case another rating in the run" in told.err
-    assert run("runs", "remove-rater", "a.run", "Ann", "--yes").code == 0
-    assert run("import", "a.run", "rate.json", "--kind", "human").code == 0
-    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [1, 2]
 
 
 def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
@@ -284,13 +264,3 @@ def test_a_long_scale_is_a_list(run: Run, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_no_key_could_mean_two_levels(levels: str, keys: str) -> None:
     assert _keys(levels.split()) == [key.strip("-") for key in keys.split()]
-
-
-def test_the_trail_knows_the_page_and_what_it_saved(run: Run) -> None:
-    draw(run, "--rater", "Ann")
-    ann(run, {1: {"score": "5"}})
-    with RunFile.read("a.run") as opened:
-        drawn, imported = opened.jobs.all()
-    facts = imported.facts["import"]
-    assert isinstance(facts, dict) and facts["raters"] == ["Ann"]
-    assert json.dumps(drawn.facts).count("rate.html") == 1

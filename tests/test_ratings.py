@@ -22,7 +22,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.scores.scores import Scores
-from pathway_local.verdict import Failure, Verdict
+from pathway_local.verdict import Verdict
 from pathway_local.words.language import Language
 
 SAY = Language("en", lambda name: f"--{name}")
@@ -126,13 +126,6 @@ def test_of_a_sheet_with_a_column_for_each_rater_an_import_reads_one(run: RunFil
     assert outcome(run, "committee/Bob", "s-1").fields == {"notes": "weak"}
     unsure = outcome(run, "committee/Bob", "s-3")
     assert (unsure.scores, unsure.fields, unsure.marks) == ({}, {"notes": "unsure"}, ("no-score",))
-
-
-def test_one_named_column_is_the_raters_own(run: RunFile, tmp_path: Path) -> None:
-    path = table(tmp_path, [["id", "grade"], ["s-1", 4]])
-    assert "does not say who" in str(refused(run, path, None, scores=["grade"]))
-    load(run, path, "Ann", scores=["grade"])
-    assert scores_of(run, "Ann") == {"s-1": 4}
 
 
 def test_several_scores(two: RunFile, tmp_path: Path) -> None:
@@ -352,28 +345,6 @@ def test_verdicts_that_name_no_model_are_another_rater(run: RunFile, tmp_path: P
     first, then = (nameless, results) if table_first else (results, nameless)
     load(run, first, "gpt", "hosted")
     assert isinstance(refused(run, then, "gpt", kind="hosted"), RaterChanged)
-
-
-def test_vllm_azure_and_anthropic_results(run: RunFile, tmp_path: Path) -> None:
-    vllm = [chat("s-1", "Reason: a\nScore: 5", id="vllm-1"), chat("s-2", "Reason: a\nSco", "length", id="vllm-2")]
-    error = {"error": {"message": "max_tokens=99 is too much for …", "type": "BadRequestError", "code": 400}}
-    vllm.append({"id": "vllm-3", "custom_id": "s-3", "response": {"status_code": 400, "body": None}, "error": error})
-    load(run, write_lines(tmp_path / "vllm.jsonl", vllm), "local", "hosted")
-    assert scores_of(run, "local") == {"s-1": 5, "s-2": "unfinished-reply", "s-3": "hosted-error"}
-    failed = next(record.outcome for record in run.records("local") if record.case_id == "s-3")
-    assert failed == Failure("hosted-error", "status 400: BadRequestError")
-    assert run.raters()[-1][1].spec["service"] == "vllm"
-    azure = chat("s-1", "Reason: a\nScore: 2")
-    azure["response"]["body"]["choices"][0]["content_filter_results"] = {"hate": {"filtered": False}}
-    load(run, write_lines(tmp_path / "azure.jsonl", [azure]), "deployed", "hosted")
-    assert run.raters()[-1][1].spec["service"] == "azure"
-    lines: list[object] = [message("s-1", "Reason: a\nScore: 4"), message("s-2", "", "refusal")]
-    lines.append({"custom_id": "s-3", "result": {"type": "expired"}})
-    lines.append({"custom_id": "s-4", "result": {"type": "errored", "error": {"error": {"type": "overloaded_error"}}}})
-    load(run, write_lines(tmp_path / "claude.jsonl", lines), "claude", "hosted")
-    assert scores_of(run, "claude") == {"s-1": 4, "s-2": "refused", "s-3": "hosted-error", "s-4": "hosted-error"}
-    failure = next(record.outcome for record in run.records("claude") if record.case_id == "s-4")
-    assert failure == Failure("hosted-error", "overloaded_error")
 
 
 def test_results_without_custom_id_are_named_as_such(run: RunFile, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
-    assert "too narrow without --cluster question_id" in page.said
+    assert "name its column with --cluster" in page.said
     for words in (
         "beside the average person",
         "To quote: how well each agrees",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rated_run import judged_run
 
 from pathway_local.errors import RunDamaged, UsageError
-from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.ratings.samples import Inclusion, draw, inclusions, samples, store_sample
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
 
@@ -70,12 +70,12 @@ def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object)
     with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
         job = run.jobs.begin(["sample"], {})
         every = [Inclusion("s-2", "h2", 2, 0, 0.25, True), Inclusion("s-1", "h1", 1, 1, 1.0, False)]
-        store_sample(run, job, Sample(0, "tiny", 7, "audience", 2, 1), every)
+        store_sample(run, job, "tiny", 7, "audience", every)
         (kept,) = samples(run, "tiny")
         assert (kept.seed, kept.strata, kept.cases, kept.drawn) == (7, "audience", 2, 1)
         assert inclusions(run, kept.id) == [every[1], every[0]]
-        store_sample(run, job, Sample(0, "tiny", 7, "audience", 1, 1), every[:1])
-        store_sample(run, job, Sample(0, "tiny", 8, "audience", 1, 1), every[:1])
+        store_sample(run, job, "tiny", 7, "audience", every[:1])
+        store_sample(run, job, "tiny", 8, "audience", every[:1])
         assert [s.seed for s in samples(run, "tiny")] == [7, 8]
         assert len(run.database.rows("SELECT 1 FROM inclusions")) == 2
 
@@ -92,7 +92,7 @@ def test_small_strata_get_as_many_as_asked_for() -> None:
 def test_a_damaged_stratum_is_a_damaged_run(tmp_path: object) -> None:
     with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
         job = run.jobs.begin(["sample"], {})
-        store_sample(run, job, Sample(0, "tiny", 7, "audience", 1, 1), [Inclusion("s-1", "h1", 1, 0, 1.0, True)])
+        store_sample(run, job, "tiny", 7, "audience", [Inclusion("s-1", "h1", 1, 0, 1.0, True)])
         with run.database.writing():
             run.database.execute("UPDATE inclusions SET stratum = 'true'", ())
         with pytest.raises(RunDamaged, match="a sample stored in it"):

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from rated_run import TINY, cases, judged_run, scores_of
 
-from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.errors import OutputExists, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
@@ -148,14 +148,6 @@ def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) ->
         assert scores_of(opened, "Bob") == {name: 1 for name in chosen if int(name[2:]) % 2 == 0}
         assert found.blanks == sum(int(name[2:]) % 2 for name in chosen)
         assert found.notices == ()
-
-
-def test_a_wrong_level_names_the_row(run: Path, sheet: Path, tmp_path: Path) -> None:
-    drawn(run, sheet)
-    fill(tmp_path / "rate.xlsx", lambda cells, name: 9)
-    with RunFile.open(run) as opened, pytest.raises(RatingsError) as caught:
-        import_ratings(opened, RatingsFile(tmp_path / "rate.xlsx", "human", "Bob"), ["import"])
-    assert caught.value.problems == ("row 2, row 3, row 4 and 6 more: score: 9 is off the scale 1 to 5",)
 
 
 def test_copies_of_one_sheet_go_to_several_people(run: Path, sheet: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathway_local.api.rubric import Name, check_names
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.output.export import VerdictTable, origin_of
+from pathway_local.output.export import VerdictTable
 from pathway_local.output.plain import as_json
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import found_by
@@ -39,11 +39,11 @@ class Run:
     @property
     def verdicts(self) -> list[dict[str, Value]]:
         """A row for each case, rater and rubric, with the columns of `pathway-local export`; a list of dicts."""
-        columns, rows, _ = self._table()
+        columns, rows = self._table()
         return [{column: row.get(column) for column in columns} for row in rows]
 
     def to_arrow(self) -> "pa.Table":
-        """Return the verdicts as an Arrow table, whose metadata says which raters and settings they come from."""
+        """Return the verdicts as an Arrow table."""
         from pathway_local.sheets.parquet import arrow_table
 
         return arrow_table(*self._table())
@@ -72,7 +72,7 @@ class Run:
         """Return what `pathway-local summary --json` prints: tables of scores, choices and failures."""
         return self.tables("summary", **options)
 
-    def _table(self) -> tuple[Sequence[str], list[dict[str, Value]], str]:
+    def _table(self) -> tuple[Sequence[str], list[dict[str, Value]]]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():
             table = VerdictTable(read)
-            return table.columns, list(table.rows()), origin_of(read)
+            return table.columns, list(table.rows())

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local import __version__
 from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
 from pathway_local.output.export_columns import (
@@ -32,7 +31,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV
 from pathway_local.sheets.kinds import Page, kind_of
-from pathway_local.sheets.row import json_text, may_run
+from pathway_local.sheets.row import may_run
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
@@ -58,18 +57,8 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
         if table.failures:
             yield Page("failures", table.failure_columns, table.failures)
 
-    cut = write_table(target, table.columns, table.rows(), further(), origin=origin_of(run), force=force)
+    cut = write_table(target, table.columns, table.rows(), further(), force=force)
     return _remarks(cut, table.purge)
-
-
-def origin_of(run: RunFile) -> str:
-    """Return where a run's verdicts come from, as JSON: each rater with its settings, rubrics' hashes, the trail's."""
-    raters: list[Value] = [
-        {"name": each.name, "kind": each.kind, "rubric": each.rubric, **each.spec} for _, each in run.raters()
-    ]
-    rubrics: dict[str, Value] = {name: rubric.sha256 for name, rubric in rubrics_of(run).items()}
-    head = AuditTrail(run.database).head()
-    return json_text({"version": __version__, "audit_hash": head, "rubrics": rubrics, "raters": raters})
 
 
 class VerdictTable:

@@ -13,7 +13,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.ending import Ending, cores_of
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
-from pathway_local.rubrics.form import AnyField, Form, Part, Reading, Slot
+from pathway_local.rubrics.form import AnyField, Form, Part, Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
@@ -40,15 +40,11 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
     """
     try:
         answer, marks = _answer(text)
-        try:
-            values = read_strictly(answer, output_format).values
-            ends_in_score = _is_score(output_format.parts[-1])
-        except ReplyError:
-            if output_format.in_json:
-                values, ends_in_score = _read_json(answer, output_format), False
-            else:
-                values, ends_in_score = _read_layout(answer, output_format)
-                marks += [f"{BREAK}spelling"]
+        if output_format.in_json:
+            values, ends_in_score = _read_json(answer, output_format), False
+        else:
+            values, ends_in_score, spelled = _read_text(answer, output_format)
+            marks += spelled
         if unfinished and ends_in_score:
             raise ReplyError("the reply was cut off at its score")  # 1 may be the beginning of 10
     except (ReplyError, RecursionError) as error:
@@ -61,11 +57,14 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
     return _verdict(values, output_format, marks)
 
 
-def read_strictly(text: str, output_format: OutputFormat) -> Reading:
-    """Read a reply as a local judge's is read; echoes may hold any text. Raises ReplyError."""
+def _read_text(text: str, output_format: OutputFormat) -> tuple[dict[str, Value], bool, list[str]]:
+    """Return the values of a text layout, whether it ends in a score, and a mark if no local judge may write it so."""
     parts = _parts(output_format)
-    cores = () if output_format.in_json else cores_of(part for part in parts if isinstance(part, str))
-    return Form(parts, output_format.in_json, cores).read(text)
+    try:
+        form = Form(parts, in_json=False, cores=cores_of(part for part in parts if isinstance(part, str)))
+        return dict(form.read(text).values), _is_score(parts[-1]), []
+    except ReplyError:
+        return *_read_layout(text, parts, set(output_format.scores)), [f"{BREAK}spelling"]
 
 
 def _answer(text: str) -> tuple[str, list[str]]:
@@ -164,14 +163,13 @@ def _whole(field: AnyField, text: str, *, in_json: bool) -> Value:
     return value
 
 
-def _read_layout(text: str, output_format: OutputFormat) -> tuple[dict[str, Value], bool]:
+def _read_layout(text: str, parts: Sequence[Part], due: set[str]) -> tuple[dict[str, Value], bool]:
     """Return the values of a reply with each literal of the layout in its place, and whether it ends in a score.
 
-    What stands behind the last score may be missing. Raises ReplyError.
+    What stands behind the last of the scores that are `due` may be missing. Raises ReplyError.
     """
     values: dict[str, Value] = {}
-    due, at, slot, found = set(output_format.scores), 0, None, None
-    parts = _parts(output_format)
+    scores, at, slot, found = frozenset(due), 0, None, None
     for place, part in enumerate((*parts, "") if isinstance(parts[-1], Slot) else parts):
         if isinstance(part, Slot):
             slot = part
@@ -189,7 +187,7 @@ def _read_layout(text: str, output_format: OutputFormat) -> tuple[dict[str, Valu
             break
     if text[at:].strip(" \t\r\n*_"):
         raise ReplyError("more text follows the end of the format")
-    return values, not found and next(reversed(values)) in output_format.scores
+    return values, not found and next(reversed(values)) in scores
 
 
 def _find(literal: str, text: str, at: int, *, first: bool, alone: bool) -> re.Match[str] | None:

@@ -23,7 +23,8 @@ LEAST = 2
 
 # A sample is stored by its latest draw. Those that it grew from are known by what they handed out.
 _SAMPLES = """
-    SELECT samples.id, rubrics.name, seed, strata, cases, drawn, (
+    SELECT samples.id, rubrics.name, seed, strata, (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id),
+        (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id AND drawn = 1), (
         SELECT json_group_array(DISTINCT jobs.id) FROM jobs LEFT JOIN handouts ON handouts.job_id = jobs.id
         WHERE jobs.id = samples.job_id OR (
             handouts.rubric_id = samples.rubric_id AND json_extract(facts, '$.sample.seed') = seed
@@ -105,19 +106,19 @@ def _shares(sizes: dict[str, int], size: int, least: int) -> dict[str, int]:
     return shares
 
 
-def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence[Inclusion]) -> int:
+def store_sample(
+    run: RunFile, job_id: int, rubric_name: str, seed: int, strata: str, inclusions: Sequence[Inclusion]
+) -> int:
     """Store a sample with all inclusions in place of one with the same rubric, seed and strata; returns its id."""
     rubric = "(SELECT id FROM rubrics WHERE name = ?)"
     same = f"SELECT id FROM samples WHERE rubric_id = {rubric} AND seed = ? AND strata = ?"
-    key = (sample.rubric, sample.seed, storable(sample.strata))
+    key = (rubric_name, seed, storable(strata))
     with run.database.writing():
         for (old,) in run.database.rows(same, *key):
             run.database.execute("DELETE FROM inclusions WHERE sample_id = ?", (old,))
             run.database.execute("DELETE FROM samples WHERE id = ?", (old,))
-        columns = (
-            f"INSERT INTO samples (job_id, rubric_id, seed, strata, cases, drawn) VALUES (?, {rubric}, ?, ?, ?, ?)"
-        )
-        sample_id = run.database.execute(columns, (job_id, *key, sample.cases, sample.drawn))
+        columns = f"INSERT INTO samples (job_id, rubric_id, seed, strata) VALUES (?, {rubric}, ?, ?)"
+        sample_id = run.database.execute(columns, (job_id, *key))
         for each in inclusions:
             place = (storable(each.case_id), each.case_hash, each.row)
             chance = (each.stratum, each.probability, each.drawn)

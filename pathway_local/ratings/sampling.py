@@ -14,7 +14,6 @@ from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rat
 from pathway_local.ratings.samples import (
     LEAST,
     Inclusion,
-    Sample,
     draw,
     hand_out,
     handed_to,
@@ -114,7 +113,7 @@ def sample(
         begun = given.handing_out(list(sheets.values()), command, {kind: facts}, force=force)
         with begun as (files, job, counts):
             if not plan.only:
-                store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
+                store_sample(run, job, given.rubric.name, plan.seed, plan.strata, every)
             cut, in_sheets = 0, dict[str, int]()
             with temporary_files_in(plan.out.parent):
                 for rater, file in zip(sheets, files, strict=True):

@@ -27,7 +27,7 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Estimate, Undefined, undefined_estimate
 
 SECTION = "comparison"
 
@@ -35,9 +35,6 @@ MOST_UNASKED = 12
 """Values of a column that are all compared unasked: 66 pairs."""
 
 SHOWN_VALUES = 20
-
-UNEVEN = 0.5
-"""Effective clusters per cluster below which a note says that they are uneven."""
 
 
 def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
@@ -50,8 +47,6 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
         for name in ("between", "pair_by"):
             if getattr(options, name):
                 raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
-        if options.margin:
-            raise OptionError("{margin} is for {between}: a choice between two has no points", "Leave {margin} out.")
         columns = [name.strip() for name in options.pairs.split(",")]
         if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
             pairs = as_given(options.pairs)
@@ -94,7 +89,7 @@ def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
         raise OptionError(said, f"Name those to compare: {{between}} {as_given(quote(f'{column}=A,B,C'))}.")
     by = pairing(data, options.pair_by, column, values, options.min_group)
     return ComparisonPlan(
-        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group,
+        column, tuple(values), by, options.rater, cluster, options.min_group,
         0 if equals else counted[""],
     )  # fmt: skip
 
@@ -123,7 +118,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
         Column("difference", "estimate"), *([] if two else [Column("pairs", "count")]),
         Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
-        Column("margin", "number", detail=True), Column("family", "count", detail=True),
+        Column("family", "count", detail=True),
     ]  # fmt: skip
     ranked = [] if two else [*orders(found, plan)]
     told: list[tuple[Comparison | Order, tuple[Note, ...]]]
@@ -150,7 +145,7 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
     if isinstance(each.found, Undefined):
         row["difference"] = undefined_estimate(each.found.reason)
     else:
-        row |= {"difference": each.found.difference, "shown": shown_by(each.found.difference, plan.margin)}
+        row |= {"difference": each.found.difference, "shown": shown_by(each.found.difference)}
         if plan.pair_by:
             row |= {"pairs": each.found.pairs, "wins": each.found.wins}
             row |= {"ties": each.found.ties, "losses": each.found.losses}
@@ -160,8 +155,8 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
         row["corrected"] = undefined_estimate(each.corrected.reason)
     elif each.corrected:
         told = each.corrected.difference
-        row |= {"corrected": told, "corrected_shown": shown_by(told, plan.margin)}
-    row |= {"unpaired": each.unpaired, "several": each.several, "margin": plan.margin, "family": each.family}
+        row |= {"corrected": told, "corrected_shown": shown_by(told)}
+    row |= {"unpaired": each.unpaired, "several": each.several, "family": each.family}
     return row
 
 
@@ -210,7 +205,7 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
 
 
 def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
-    """Which questions and answers do not count, and which few count most."""
+    """Which questions and answers do not count."""
     if not isinstance(each.found, Undefined):
         sides = dict(zip(("first", "second"), each.names, strict=True))
         missing = each.first.scored < each.first.cases or each.second.scored < each.second.cases
@@ -222,10 +217,6 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
                 yield Note("one_side_only", {"count": each.unpaired}, "note")
         if each.several:
             yield Note("several_answers", {"count": each.several}, "note")
-        interval = each.found.difference.interval
-        if plan.cluster and isinstance(interval, Interval) and each.found.effective <= interval.clusters * UNEVEN:
-            told = {"column": plan.cluster, "clusters": interval.clusters, "effective": each.found.effective}
-            yield Note("uneven_clusters", told, "note")
     if isinstance(each.corrected, Undefined):
         yield Note("labels_cannot", {"reason": each.corrected}, "note")
 
@@ -239,7 +230,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
         sides = dict(zip(("first", "second"), each.names, strict=True))
         yield Note("not_compared", {**by, **sides, "reason": reason}, "answer")
     elif isinstance(found, PairedComparison):
-        yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.family, each.rater)
+        yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.rater)
     corrected = each.corrected
     if isinstance(corrected, CorrectedComparison):
         count, told = sum(corrected.found.labels), corrected.difference
@@ -251,11 +242,11 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
             {"people": Note("people"), "count": count, "rated": corrected.rated, "seed": str(corrected.seed)},
         )
         who = Note("by_rater_corrected", {**by, "labels": labels})
-        yield _finding(who, each, plan, told, corrected.questions, corrected.family)
+        yield _finding(who, each, plan, told, corrected.questions)
 
 
 def _finding(
-    who: Note, each: Comparison, plan: ComparisonPlan, found: Estimate, questions: int, family: int, rater: str = ""
+    who: Note, each: Comparison, plan: ComparisonPlan, found: Estimate, questions: int, rater: str = ""
 ) -> Note:
     """The difference and what it shows: which side the `rater` scores higher, or without one, people would."""
     difference, interval = found.value, found.interval
@@ -269,23 +260,15 @@ def _finding(
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
     told |= {"interval": interval}
-    return Note("compared", told | {"shown": _shown(each, plan.margin, found, rater)}, "answer")
+    return Note("compared", told | {"shown": _shown(each, found, rater)}, "answer")
 
 
-def _shown(each: Comparison, margin: float, found: Estimate, rater: str) -> Note:
+def _shown(each: Comparison, found: Estimate, rater: str) -> Note:
     """Which side an interval shows ahead: which the `rater` scores higher, or without one, people would."""
-    side, _, key = (shown_by(found, margin) or "").partition(" ")
-    told: dict[str, object] = {"margin": margin, "rater": rater}
-    told["name"] = each.first.name if side == "first" else each.second.name
-    unclear = Note("scores_unclear" if rater else "people_unclear", told)
-    if side in ("first", "second") and key != "not lower":
-        ahead = Note("scores_higher" if rater else "people_higher", told)
-        return Note("though_near", {"ahead": ahead, "margin": margin}) if key else ahead
-    if side == "alike":
-        return Note("scores_alike" if rater else "people_alike", told)
-    if key == "not lower":
-        return Note("scores_not_lower" if rater else "people_not_lower", told | {"unclear": unclear})
-    return unclear
+    side = shown_by(found)
+    told: dict[str, object] = {"rater": rater, "name": each.first.name if side == "first" else each.second.name}
+    key = "higher" if side in ("first", "second") else "unclear"
+    return Note(f"{'scores' if rater else 'people'}_{key}", told)
 
 
 ANALYSIS = Analysis(

@@ -11,13 +11,13 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
     Bad,
     Between,
     Cluster,
-    Margin,
     MinGroup,
     Options,
     PairBy,
@@ -25,7 +25,7 @@ from pathway_local.results.analysis import (
     Rubric,
     Says,
 )
-from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
+from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
@@ -41,12 +41,12 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
 )
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import cluster_codes, effective_clusters, linked_clusters
+from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.share import scale_mean
 
 
 class CompareOptions(Options):
-    """The values to compare, and the margin within which they count as equal."""
+    """The values to compare, or the columns of a choice between two."""
 
     between: Between = ""
     pair_by: PairBy = ""
@@ -56,7 +56,6 @@ class CompareOptions(Options):
     rubric: Rubric = ""
     rater: Raters = ()
     cluster: Cluster = ""
-    margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
 
@@ -89,10 +88,9 @@ def corrected_comparison(
     people = matrix.scoring("human")
     if not people:
         return None
-    worked_on = [each for each in label_designs(matrix, people) if each.worked_on]
-    if not worked_on:
+    labels = own_design(matrix, people, "")
+    if isinstance(labels, Note):
         return Undefined("people labelled no random sample of the answers")
-    labels = worked_on[0]
     own = np.where(labels.labels, matrix.on_scale[:, people], np.nan)
     if np.any(labels.random & ~np.isfinite(own).any(axis=1)):
         return Undefined("people gave some answers a special level, which has no place in a mean")
@@ -141,7 +139,7 @@ class ComparisonPlan:
 
     `pairing` says which cases answer the same question, or that they are groups. `without` counts the cases that have
     none of the column's values. `raters` are named (none: all);
-    pairs with the same value of `cluster` depend on each other. Differences up to `margin` points count as equal.
+    pairs with the same value of `cluster` depend on each other.
     Comparisons of fewer pairs than `smallest` are not shown.
     """
 
@@ -150,7 +148,6 @@ class ComparisonPlan:
     pairing: Pairing
     raters: Sequence[str] = ()
     cluster: str = ""
-    margin: float = 0.0
     smallest: int = 10
     without: int = 0
 
@@ -164,8 +161,7 @@ class ComparisonPlan:
 class PairedComparison:
     """Pairs in which the first scored higher, the same and lower, and the mean of first minus second.
 
-    The interval of `difference` is at Holm's level among all comparisons of a command. `effective` is how many clusters
-    of equal size would tell as much as these.
+    The interval of `difference` is at Holm's level among all comparisons of a command.
     """
 
     pairs: int
@@ -174,7 +170,6 @@ class PairedComparison:
     losses: int
     effect: Effect
     difference: Estimate
-    effective: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +343,6 @@ def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArr
         losses=int(np.sum(differences < 0)),
         effect=effect,
         difference=effect.estimate(),
-        effective=effective_clusters(cluster_codes(own, len(differences))),
     )
 
 
@@ -360,9 +354,8 @@ def unpaired_comparison(scores: FloatArray, own: Sequence[NDArray[np.bool_]], cl
     first, second = (side & np.isfinite(scores) for side in own)
     used = first | second
     effect = difference_effect(scores[used], first[used], clusters[used])
-    effective = effective_clusters(cluster_codes(clusters[used], int(used.sum())))
     fewest = min(int(first.sum()), int(second.sum()))
-    return PairedComparison(fewest, 0, 0, 0, effect, effect.estimate(), effective)
+    return PairedComparison(fewest, 0, 0, 0, effect, effect.estimate())
 
 
 def _by_question(

@@ -67,19 +67,12 @@ def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, s
     return found
 
 
-def shown_by(difference: Estimate, margin: float = 0.0) -> str | None:
+def shown_by(difference: Estimate) -> str | None:
     """The key of the words for the interval of first minus second; None without an interval."""
     interval = difference.interval
     if isinstance(interval, Undefined):
         return None
-    near = -margin < interval.low and interval.high < margin
-    if interval.low > 0 or interval.high < 0:
-        return f"{'first' if interval.low > 0 else 'second'}{' within the margin' if near else ''}"
-    if near:
-        return "alike"
-    if margin and (interval.low > -margin or interval.high < margin):
-        return f"{'first' if interval.low > -margin else 'second'} not lower"
-    return "not shown"
+    return "first" if interval.low > 0 else "second" if interval.high < 0 else "not shown"
 
 
 def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
@@ -124,7 +117,7 @@ def order_table(found: Sequence[Order], about: Mapping[str, object]) -> Table:
 
 
 def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
-    """Say which chatbot comes first by the rater's scores, and by people's labels; which are left out; the margin."""
+    """Say which chatbot comes first by the rater's scores, and by people's labels; and which are left out."""
     keys = (("order_first", "order_first_open"), ("order_people", "order_people_open"))
     for found, (settled, still_open) in zip((each.places, each.corrected), keys, strict=True):
         leading = [name for name, (best, _) in found.items() if best == 1] if found else []
@@ -133,7 +126,7 @@ def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
             said = Note(settled if len(leading) == 1 else still_open, told, "answer")
             if each.few:
                 said = Note("order_without", {"said": said, "smallest": plan.smallest, "few": each.few}, "answer")
-            yield Note("order_margin", {"said": said, "margin": plan.margin}, "answer") if plan.margin else said
+            yield said
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,6 @@ from pathway_local.statistics.figure import Interval, Undefined
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
 
-SHOWN_COLUMNS = 3
-
 OFTEN_RELUCTANT = 0.05
 """The share of verdicts with a low mass from which we warn."""
 
@@ -63,11 +61,9 @@ def summary_tables(
     shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
     scored = [group for group in shown if not group.preferences]
     about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
-    notes = [
-        *_dependence(data, by, cluster),
-        *_hidden(groups, by, smallest),
-        *_without(data, groups),
-    ]
+    notes = [*_hidden(groups, by, smallest), *_without(data, groups)]
+    if groups:
+        notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
     parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
     # People may have given another score of the rubric alone.
@@ -173,17 +169,6 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
         words = [Column("kind", "key"), Column("place", english=True), Column("reason", english=True)]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, [*words, Column("row", "count")], listed[:SHOWN_FAILURES], notes, section=FAILURES)
-
-
-def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
-    """Which cases the intervals take as depending on each other, or which columns may group such cases."""
-    if cluster:
-        yield Note("together", {"column": cluster})
-        return
-    repeated = [(name, count) for name, count in data.repeated.items() if name != by][:SHOWN_COLUMNS]
-    if repeated:
-        named = [Note("values_of", {"column": name, "values": count}) for name, count in repeated]
-        yield Note("repeated", {"columns": named, "first": repeated[0][0]}, "warning")
 
 
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:

@@ -50,11 +50,6 @@ _OF_CASES = {
     "outcomes": "DELETE FROM outcomes WHERE case_key = (SELECT key FROM cases WHERE case_id = ?)",
     "cases": "DELETE FROM cases WHERE case_id = ?",
 }
-_RECOUNT = """
-    UPDATE samples SET
-        cases = (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id),
-        drawn = (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id AND drawn = 1)
-"""
 
 
 def purge(path: Path, what: What, command: Sequence[str], notify: Notify) -> dict[str, int]:
@@ -136,7 +131,6 @@ def purge_cases(
         with run.database.shredding(notify), recorded_change(run.database, PURGE, command) as facts:
             for name, statement in _OF_CASES.items():
                 counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen)
-            run.database.change(_RECOUNT)
             facts |= {"removed": CASES, **counts}
             if part_of(run) or any(entry.event == SPLIT for entry in AuditTrail(run.database).entries()):
                 facts[GONE] = list(marks_of(run, chosen))

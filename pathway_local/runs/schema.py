@@ -104,9 +104,7 @@ SCHEMA = (
         job_id INTEGER NOT NULL REFERENCES jobs (id),
         rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
         seed INTEGER NOT NULL,
-        strata TEXT NOT NULL,
-        cases INTEGER NOT NULL,
-        drawn INTEGER NOT NULL
+        strata TEXT NOT NULL
     )""",
     # Every case that a sample could have drawn, with its probability.
     """CREATE TABLE inclusions (
@@ -135,14 +133,11 @@ Entry = tuple[str, str, str, str | None]
 
 
 def strangers(db: sqlite3.Connection) -> list[str]:
-    """Return what a file's schema has or lacks beside ours, each with its name: `trigger "x"`, `no table "y"`.
+    """Return what a file's schema has, lacks or has in another form beside ours, each with its name: `trigger "x"`.
 
     A trigger or a view from outside would run inside our own statements, with our right to write.
     """
-    ours, found = _our_schema(), _entries(db)
-    more = [f'{kind} "{name}"' for kind, name, *_ in sorted(found - ours)]
-    known = {entry[:2] for entry in found}
-    return more + [f'no {kind} "{name}"' for kind, name, *_ in sorted(ours - found) if (kind, name) not in known]
+    return sorted({f'{kind} "{name}"' for kind, name, *_ in _our_schema() ^ _entries(db)})
 
 
 @cache

@@ -1,6 +1,5 @@
 """A run as analyses read it: its raters, scores, columns and rubrics."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -26,17 +25,6 @@ from pathway_local.sheets.row import shown
 
 MOST_GROUPS = 50
 """Values of a column that divides cases into groups; one with more tells single cases apart."""
-
-FEWEST_VALUES = 5
-"""A column of fewer values holds groups to compare, such as chatbots or languages."""
-
-OFTEN = 1.2
-"""Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
-
-LONGEST_SCALE = 11
-"""A column of no more different numbers, such as 0 to 10, holds scores rather than students."""
-
-_NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,]\d+")
 
 # A row that is no case has no metadata to keep.
 _METADATA = """
@@ -160,24 +148,6 @@ class Scores:
     def counted_values(self, column: str) -> Counter[str]:
         """Return how many cases have each value of a column, in their order; the empty one counts those without."""
         return Counter(each.get(column, "") for each in self._kept())
-
-    @cached_property
-    def repeated(self) -> Mapping[str, int]:
-        """The columns whose values may group cases that depend on each other, each with the number of its values.
-
-        These are columns of at least FEWEST_VALUES values that several cases share. Numbers group nothing if they have
-        fractions, as costs do, or if they are no more than a scale has; others may be those of students.
-        """
-        kept = self._kept()
-        found = {}
-        for name in _names(kept):
-            given = [each[name] for each in kept if each.get(name)]
-            values = len(set(given))
-            numbers = all(map(_NUMBER.fullmatch, given))
-            measured = numbers and (values <= LONGEST_SCALE or any(map(_FRACTION.fullmatch, given)))
-            if not measured and values >= FEWEST_VALUES and len(given) >= OFTEN * values:
-                found[name] = values
-        return found
 
     def group_columns(self) -> list[str]:
         """Return the columns that divide the cases into groups: those of two values or a few more."""

@@ -93,7 +93,7 @@ class SheetKind(Generic[S]):
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
     text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind whose columns are
     named in one of its rows has `header_rows`: `read` takes its number as `header_row`. A kind with several sheets in a
-    file has `write_pages`, one with metadata `write_with_origin`, whose last argument says where rows come from.
+    file has `write_pages`.
     """
 
     read: Callable[..., S]
@@ -102,7 +102,6 @@ class SheetKind(Generic[S]):
     encodings: bool = False
     header_rows: bool = False
     write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
-    write_with_origin: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]], str], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:

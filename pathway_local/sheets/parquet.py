@@ -16,9 +16,6 @@ from pathway_local.verdict import Value, storable
 
 BATCH_ROWS = 16
 
-ORIGIN = "pathway_local"
-"""The key of a table's metadata that says where its rows come from."""
-
 SMALL, RATIO_LIMIT = 16 * 2**20, 200
 """A file may unpack to this many bytes however tightly it was packed, a larger one to this times its size."""
 
@@ -86,18 +83,17 @@ def _python_value(cell: pa.Array) -> object:
         return cell[0].cast(pa.string()).as_py()
 
 
-def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Value]], origin: str = "") -> pa.Table:
-    """Return rows as an Arrow table, with their origin in its metadata; a column that a row lacks is null there."""
+def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> pa.Table:
+    """Return rows as an Arrow table; a column that a row lacks is null there."""
     values: dict[str, list[Value]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:
             values[column].append(row.get(column))
-    metadata = {ORIGIN: origin} if origin else None
-    return pa.table({column: _arrow_column(cells) for column, cells in values.items()}, metadata=metadata)
+    return pa.table({column: _arrow_column(cells) for column, cells in values.items()})
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], origin: str = "") -> int:
-    pq.write_table(arrow_table(columns, rows, origin), file)
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+    pq.write_table(arrow_table(columns, rows), file)
     return 0
 
 
@@ -114,4 +110,4 @@ def _as_text(value: Value) -> str:
     return value if isinstance(value, str) else json_text(value)
 
 
-PARQUET = SheetKind(ParquetSheet, _write, write_with_origin=_write)
+PARQUET = SheetKind(ParquetSheet, _write)

@@ -24,14 +24,13 @@ def write_table(
     further: Iterable[Page] = (),
     *,
     title: str = "verdicts",
-    origin: str = "",
     force: bool = False,
 ) -> int:
     """Write a table in the format of the path's ending, or CSV to stdout if `path` is "-".
 
     Returns how many texts were cut because a workbook's cell holds no more. A column that a row lacks stays empty.
     CSV and XLSX get no text that a spreadsheet would run as a formula. A workbook's sheet has the `title`, and the
-    `further` sheets come behind it; Parquet's metadata has the rows' `origin`. Rows are written as they come, except to
+    `further` sheets come behind it. Rows are written as they come, except to
     Parquet, which needs all of them for its types. Raises OutputExists, and UsageError if the file can't be written;
     then nothing of it is left.
     """
@@ -49,8 +48,6 @@ def write_table(
     with output_file(path, force=force) as file, temporary_files_in(path.parent):
         if kind and kind.write_pages:
             return kind.write_pages(file, chain([Page(title, columns, rows)], further))
-        if kind and kind.write_with_origin:
-            return kind.write_with_origin(file, columns, rows, origin)
         return write(file, columns, rows)
 
 

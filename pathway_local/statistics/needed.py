@@ -75,7 +75,7 @@ def _half_widths(pilot: Pilot, count: int) -> FloatArray:
     second, fourth = (np.sum(drawn * apart**power, axis=1) / count for power in (2, 4))
     variance = second * count / (count - 1) * max(1 / count - 1 / pilot.cases, 0.0) + pilot.noise / pilot.cases
     kurtosis = fourth / np.maximum(second, 1e-12) ** 2
-    freedom = np.clip(2 * count / (kurtosis - 1 + 2 / (count - 1)), 3, max(count - 1, 3))
+    freedom = np.clip(2 * count / np.maximum(kurtosis - 1 + 2 / (count - 1), 1e-9), 3, max(count - 1, 3))
     place = np.clip((pilot.value + mean - low) / (high - low), 1e-3, 1 - 1e-3)
     reach = t_quantile(LEVEL, freedom) * np.sqrt(variance) / (high - low) / (place * (1 - place))
     odds = np.log(place / (1 - place))

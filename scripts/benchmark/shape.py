@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -20,55 +20,45 @@ LEARNT = 4000
 """Tokens learnt from the rubrics' text; made-up ones fill a larger vocabulary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Sizes of a Qwen3-shaped model."""
-
-    layers: int
-    width: int
-    inner: int
-    heads: int
-    kv_heads: int
-    head: int
-    vocabulary: int
-    tied: bool
-    dtype: str
+def _shape(
+    layers: int, width: int, inner: int, heads: int, kv_heads: int, head: int, vocabulary: int
+) -> dict[str, Any]:
+    """Return the sizes of a Qwen3-shaped model as its config names them."""
+    return {
+        "num_hidden_layers": layers,
+        "hidden_size": width,
+        "intermediate_size": inner,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": head,
+        "vocab_size": vocabulary,
+    }
 
 
 SHAPES = {
-    "tiny": Shape(2, 128, 256, 4, 2, 32, LEARNT, True, "float32"),
-    "qwen3-0.6b": Shape(28, 1024, 3072, 16, 8, 128, 151936, True, "bfloat16"),
-    "qwen3-8b": Shape(36, 4096, 12288, 32, 8, 128, 151936, False, "bfloat16"),
+    "tiny": _shape(2, 128, 256, 4, 2, 32, LEARNT) | {"tie_word_embeddings": True, "dtype": "float32"},
+    "qwen3-0.6b": _shape(28, 1024, 3072, 16, 8, 128, 151936) | {"tie_word_embeddings": True, "dtype": "bfloat16"},
+    "qwen3-8b": _shape(36, 4096, 12288, 32, 8, 128, 151936) | {"tie_word_embeddings": False, "dtype": "bfloat16"},
 }
 
 
 def make_judge(name: str, folder: Path) -> Path:
     """Write a folder with config, tokenizer and a stand-in for the weights; vLLM makes up dummy ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    shape = SHAPES[name]
-    tokenizer = _tokenizer(shape.vocabulary)
+    tokenizer = _tokenizer(SHAPES[name]["vocab_size"])
     tokenizer.save(str(folder / "tokenizer.json"))
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END, "pad_token": PAD, "chat_template": TEMPLATE}
     (folder / "tokenizer_config.json").write_text(json.dumps(told))
-    config = {
+    config = SHAPES[name] | {
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
-        "vocab_size": shape.vocabulary,
-        "hidden_size": shape.width,
-        "intermediate_size": shape.inner,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head,
         "max_position_embeddings": 32768,
         "rms_norm_eps": 1e-6,
         "rope_theta": 1e6,
         "hidden_act": "silu",
         "attention_bias": False,
-        "tie_word_embeddings": shape.tied,
         "eos_token_id": tokenizer.token_to_id(END),
         "pad_token_id": tokenizer.token_to_id(PAD),
-        "dtype": shape.dtype,
     }
     (folder / "config.json").write_text(json.dumps(config))
     save_file({"nothing": np.zeros(1, np.float32)}, folder / "model.safetensors", metadata={"format": "pt"})

@@ -12,7 +12,7 @@ from pathway_local.system.machine import this_machine
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
 
-COMMON = ("--variants", "constrained,judge,free", "--rounds", "2")
+COMMON = ("--rounds", "2")
 ON_GPU = ("--cases", "256", "--reply-tokens", "150")
 """A judge of dummy weights writes until its budgets end; with smaller ones it writes as much as a real judge."""
 
