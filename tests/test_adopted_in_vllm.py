@@ -27,7 +27,6 @@ KINDS = {
     "hundredths": "numbers: hundredths",
     "tens": "numbers: multiples of ten",
     "final-line": "tags_and_lines: a grade line with three letters",
-    "schema": "json: a schema in the prompt",
     "claims": "verdicts: a verdict for each claim",
     "pair": "pairs: letters in double brackets behind an explanation",
 }
@@ -36,6 +35,7 @@ KINDS = {
 Declared = tuple[str, tuple[str, ...], tuple[str, ...], dict[str, str]]
 DECLARED: dict[str, Declared] = {
     "labels": ("", (), ("question", "answer"), {}),
+    "braces": ("coverage_score: 1-4; coverage_reasoning: text; missing: list; accuracy_score: 1-4", (), (), {}),
     "described": ("offer_id: = offer_id; offer: = offer; score: 1-3; reason: text", (), (), {}),
     "tags": ("thoughts: text; score: 1-3", ("<S0>{thoughts}</S0>", "<S2>{score}</S2>"), (), {}),
     "keys": ("reason: text; score: 1-3 or null or skipped; places: list; status: choice done | skipped", (), (), {}),
@@ -43,12 +43,15 @@ DECLARED: dict[str, Declared] = {
     "stars": ("stars: 1-5", ("stars: {stars}",), (), {}),
     "unsure": ("verdict: No < Yes or Unsure", ("{verdict}",), (), {}),
     "nominal": ("kind: A | B | C", (), (), {}),
+    "not-applicable": ("reason: text; score: 1-5 or N/A", ("Reason: {reason}", "Score: {score}"), (), {}),
+    "halves": ("reason: text; score: 1-5 by 0.5", (), (), {}),
     "null": ("score: 1-5 or null; reason: text", (), (), {}),
     "hundredths": ("similarity_score: 0-1 by 0.01", (), (), {}),
     "tens": ("score: 0-100 by 10", ("{score}",), (), {}),
     "final-line": ("reasoning: text; grade: I < P < C", ("GRADE: {grade}",), (), {}),
     "pair": ("why: text; verdict: prefer A > tie as C > B", ("[[{verdict}]]",), (), {"answer_a": "answer_b"}),
     "contextual_relevance_prompt": ("fq_id: = fq_id; score: 1-5; reason: text", (), (), {}),
+    "gold_answer_prompt": ("completeness_score: 1-5; key_missing_info: list; correctness_score: 1-5", (), (), {}),
     "groundedness": ("thoughts: text; score: 1-5", ("<S0>{thoughts}</S0>", "<S2>{score}</S2>"), (), {}),
     "pathway_answer_prompt": ("analysis: text; score: 1-5", ("**Score:** {score}",), ("question", "answer"), {}),
     "pathway_rubric": ("reasons: text; score: 1-5", (), ("question", "answer"), {}),

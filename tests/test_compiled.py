@@ -58,10 +58,10 @@ def test_every_rubric_comes_back_as_it_was() -> None:
 
 DAMAGES = {
     "no JSON": lambda _: "{",
-    "an unknown key": lambda known: json.dumps(known | {"more": 1}),
+    "a name that is none": lambda known: json.dumps(known | {"name": 1}),
     "a template that calls": lambda known: json.dumps(known | {"turns": [{"role": "user", "template": "{{ f() }}"}]}),
-    "an input that it lacks": lambda known: json.dumps(known | {"inputs": []}),
-    "no score": lambda known: json.dumps(known | {"outputs": {"layout": "x", "fields": {}}}),
+    "an input that it lacks": lambda known: json.dumps(known | {"inputs": {}}),
+    "no score": lambda known: json.dumps(known | {"format": {"layout": "x", "fields": {}}}),
     "a rule that tests nothing": lambda known: json.dumps(known | {"rules": [{"name": "x", "expect": [{}]}]}),
     "no pair": lambda known: json.dumps(known | {"pair": {"swap": {}, "score": "other", "special": []}}),
 }

@@ -3,6 +3,8 @@
 import csv
 import json
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.errors import CasesError, OutputExists, UsageError
-from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_requests import HostedRequests, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
@@ -45,6 +47,12 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "may.run"
 
 
+@contextmanager
+def asking(given: Given, *more: Any) -> Iterator[HostedRequests]:
+    with CasesGiven.open(given) as cases:
+        yield HostedRequests(cases, *more)
+
+
 def plan(
     run: Path, rubric: str = "tiny", service: Any = "openai", model: str = "gpt-4o", **options: Any
 ) -> tuple[Given, Any, str, Path]:
@@ -54,7 +62,7 @@ def plan(
 
 def write(run: Path, *arguments: Any, **options: Any) -> tuple[HostedRequests, list[dict[str, Any]]]:
     made = plan(run, *arguments, **options)
-    with HostedRequests.open(*made, options.get("temperature")) as requests:
+    with asking(*made, options.get("temperature")) as requests:
         requests.write(["hosted", "export"])
         lines = made[-1].read_text(encoding="utf-8").splitlines()
         return requests, [json.loads(line) for line in lines]
@@ -119,7 +127,7 @@ def test_a_run_with_pseudonyms_keeps_the_map_by_them(tmp_path: Path) -> None:
     (tmp_path / "tiny.prompty").write_text(TINY.text)
     cases, key = write_cases(tmp_path / "tiny.csv", TINY), tmp_path / "key"
     given = Given(tmp_path / "new.run", cases, load_rubric, str(tmp_path / "tiny.prompty"), pseudonyms=key)
-    with HostedRequests.open(given, "openai", "m", tmp_path / "out.jsonl") as requests:
+    with asking(given, "openai", "m", tmp_path / "out.jsonl") as requests:
         requests.write([])
     with RunFile.read(given.run) as read:
         kept = {name for (name,) in read.database.rows("SELECT case_id FROM handouts")}
@@ -240,16 +248,16 @@ def test_requests_without_a_result_are_failures_until_one_is_imported(run: Path)
 
 def test_nothing_is_written_without_need(run: Path) -> None:
     before = run.read_bytes()
-    with HostedRequests.open(*plan(run)) as requests:
+    with asking(*plan(run)) as requests:
         assert requests.cases == 12
     assert run.read_bytes() == before
     (run.parent / "requests.jsonl").write_text("mine")
-    with pytest.raises(OutputExists), HostedRequests.open(*plan(run)):
+    with pytest.raises(OutputExists), asking(*plan(run)):
         pass
 
 
 def test_a_cases_file_that_changes_meanwhile(run: Path) -> None:
-    with HostedRequests.open(*plan(run)) as requests:
+    with asking(*plan(run)) as requests:
         with (run.parent / "tiny.csv").open("a") as file:
             file.write("student-99,what,that,staff\n")
         with pytest.raises(CasesError, match="changed while"):
@@ -282,7 +290,7 @@ def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
     (tmp_path / "lax.prompty").write_text(text.replace("name: tiny", "name: lax"))
     (tmp_path / "lax.csv").write_text("id,question\na,why\nb,how\n")
     given = Given(tmp_path / "lax.run", tmp_path / "lax.csv", load_rubric, str(tmp_path / "lax.prompty"))
-    with HostedRequests.open(given, "openai", "m", tmp_path / "out.jsonl") as requests:
+    with asking(given, "openai", "m", tmp_path / "out.jsonl") as requests:
         requests.write([])
     assert "none given" in (tmp_path / "out.jsonl").read_text()
     sample(SamplePlan(Given(given.run, given.cases, load_rubric), 2, 1, tmp_path / "rate.xlsx"), [])

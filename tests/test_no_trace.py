@@ -125,10 +125,10 @@ def test_nothing_of_a_case_is_left_by_a_self_test_of_judges(desk: Desk) -> None:
     try:
         cases = _sheet(desk, poison=False)
         given = ["judges", "test", "scripted", *GIVEN, cases.name, "--models", "models.yaml", "--engine", "scripted"]
-        done = desk.typed(*given, "--n", 4, "--run", "test.run", "--out", "test.html", code=None)
+        done = desk.typed(*given, "--n", 4, "--run", "test.run", "--out", "test.csv", code=None)
     finally:
         os.umask(0o022)
-    assert (done.returncode in (0, 1), (desk.work / "test.html").is_file()) == (True, True), done.stderr
+    assert (done.returncode in (0, 1), (desk.work / "test.csv").is_file()) == (True, True), done.stderr
     assert WORD not in _said(done)
     assert _left(desk, cases) == []
     assert _modes(desk) == {}

@@ -135,13 +135,6 @@ def test_it_follows_a_light_or_dark_setting_and_fits_a_phone(web: Browser, drawn
     assert ink < paper and light_ink > dark_paper
 
 
-def test_its_buttons_are_on_the_first_screen(web: Browser, drawn: Drawn) -> None:
-    page = drawn("a 1", "a 2")
-    web.resize(1280, 800)
-    web.open(page)
-    assert web.run("document.getElementById('save').getBoundingClientRect().bottom") <= 800
-
-
 def test_the_pages_of_two_raters_and_two_tabs_do_not_mix(web: Browser, run: Run, tmp_path: Path) -> None:
     write_sheet(tmp_path, TINY, ["a 1", "a 2"])
     draw(run, "--rater", "Ann", "--rater", "Bob", n=2)
@@ -290,13 +283,3 @@ def test_only_the_pages_own_script_runs(web: Browser, drawn: Drawn, tmp_path: Pa
     web.open(changed)
     assert text(web, "#progress") == "" and len(web.errors) == 1
     web.errors.clear()
-
-
-def test_of_three_hundred_cases_the_browser_lays_out_one(web: Browser, drawn: Drawn) -> None:
-    web.open(drawn(*(f"a {number} " * 500 for number in range(300))))
-    assert text(web, "#progress") == "0 of 300 rated"
-    shown = "[...document.querySelectorAll('article')].filter(each => each.getClientRects().length).length"
-    assert web.run(shown) == 1
-    print(web.run("performance.getEntriesByType('navigation')[0].loadEventEnd"))
-    web.press("4", "Enter")
-    assert web.run(shown) == 1 and text(web, "article:not([hidden]) h2") == "Case 2 of 300"

@@ -1,6 +1,5 @@
-"""Makes a command of each analysis: its options, and its tables on the terminal, as JSON, as a table file or a page."""
+"""Makes a command of each analysis: its options, and its tables on the terminal, as JSON, and as a table file."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from inspect import Parameter, Signature
@@ -15,15 +14,13 @@ from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
-from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import Analysis, Options, Says, found_by
 from pathway_local.results.table import Table
-from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.tables import check_table
-from pathway_local.words.language import ENGLISH, Language, Spelled
+from pathway_local.words.language import ENGLISH, Spelled
 
 SHARED: Kinds = {
     "out": (Out, None),
@@ -62,7 +59,7 @@ def app_of(
         with find(run, given, own) if find else _found(analysis, run, given) as (data, tables):
             for said in data.notices:
                 notice(terminal_words().note(said))
-            deliver(name, run.stem, tables, data.labels, run, **shared)
+            deliver(tables, data.labels, run, **shared)
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
@@ -100,23 +97,19 @@ def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Iter
 def check_out(out: Path | None, *, force: bool) -> None:
     """Raise the errors that `deliver` would raise for this file, before any work is done."""
     if out:
-        (check_page if is_page(out) else check_table)(out, force=force)
+        check_table(out, force=force)
 
 
 def deliver(
-    name: str, about: str, tables: Sequence[Table], labels: Mapping[str, str], run: Path, *, out: Path | None,
-    full: bool, as_json: bool, force: bool, lang: str = ENGLISH,
+    tables: Sequence[Table], labels: Mapping[str, str], run: Path, *, out: Path | None, full: bool, as_json: bool,
+    force: bool, lang: str = ENGLISH,
 ) -> None:  # fmt: skip
-    """Write tables to a page or a file, if given, and print them or their JSON; a page alone is not printed."""
-    say, page_words = terminal_words(lang), Language(lang, option_name)
+    """Write tables to a file, if given, and print them or their JSON."""
     if out:
-        if is_page(out):
-            write_page(out, tables_page(name, about, tables, page_words, sys.argv, now(), full=full), force=force)
-        else:
-            write_tables(out, tables, labels, force=force)
+        write_tables(out, tables, labels, force=force)
         note_export(run, out)
         talk.say(f"written: {out}")
     if as_json:
         print_json(plain(tables, terminal_words()))
-    elif not (out and is_page(out)):
-        show(tables, say, full=full if lang == ENGLISH else None)
+    else:
+        show(tables, terminal_words(lang), full=full if lang == ENGLISH else None)

@@ -9,6 +9,7 @@ from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
+from pathway_local.ratings.cases_given import CasesGiven
 from pathway_local.ratings.hosted_requests import HostedRequests, Service
 from pathway_local.system.visible import visible
 
@@ -51,8 +52,8 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    asked = cases_given(run, cases, rubric, given)
-    with HostedRequests.open(asked, service, model, out, temperature, force=force) as requests:
+    with CasesGiven.open(cases_given(run, cases, rubric, given)) as asked:
+        requests = HostedRequests(asked, service, model, out, temperature, force=force)
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"

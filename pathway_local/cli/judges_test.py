@@ -70,8 +70,8 @@ def test(
         data = Scores(read)
         table, labels = self_test_table(data, tested, names, cases.name), data.labels
     talk.say(f"run: {plan.run}")
-    tables, about = [table.with_cautions(labels)], tested.rubric.name
-    deliver("self_test", about, tables, labels, plan.run, out=out, full=full, as_json=as_json, force=force)
+    tables = [table.with_cautions(labels)]
+    deliver(tables, labels, plan.run, out=out, full=full, as_json=as_json, force=force)
 
 
 def _judges(plan: Plan) -> list[str]:

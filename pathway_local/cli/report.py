@@ -1,7 +1,6 @@
 """`pathway-local report`: a run's results as one page."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.analyses import kinds_of
@@ -10,7 +9,7 @@ from pathway_local.cli.options import Force, Lang, Page, Run, Title, taking
 from pathway_local.cli.show import note_export, option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.report import read_logo, report_page
+from pathway_local.pages.report import report_page
 from pathway_local.results.analysis import checked, naming
 from pathway_local.results.report import ReportOptions
 from pathway_local.results.report import report as read_for_report
@@ -33,7 +32,6 @@ def report(
     out: Page,
     given: dict[str, Any],
     title: Title = "",
-    logo: Annotated[Path | None, option("FILE", "A PNG or JPEG for the top of the page.")] = None,
     no_appendix: Annotated[
         bool, option("", "Leave out how it was made: commands, settings, hashes.", "--no-appendix")
     ] = False,
@@ -45,7 +43,7 @@ def report(
     The page holds no text of a case and no case id; `read` writes a page with the cases to read.
     """
     check_page(out, force=force)
-    say, image = Language(lang, option_name), read_logo(logo) if logo else ""
+    say = Language(lang, option_name)
     with RunFile.read(run) as read, read.database.snapshot(), naming(option_name):
         data = Scores(read)
         found = read_for_report(data, checked(ReportOptions, given))
@@ -53,7 +51,7 @@ def report(
         notice(terminal_words().note(said))
     made = report_page(
         found, say, sys.argv, now(),
-        title=title.strip(), logo=image, has_appendix=not no_appendix,
+        title=title.strip(), has_appendix=not no_appendix,
     )  # fmt: skip
     write_page(out, made, force=force)
     note_export(run, out)

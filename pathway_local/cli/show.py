@@ -70,7 +70,7 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
     for line in wording.notes(every, "warning"):
         data.say(wording.say("warning", text=line))
     columns = [(each, column) for each in shown for column in each.columns]
-    named = ((column.name, f"{wording.head(each, column)}: {wording.reading(column)}") for each, column in columns)
+    named = ((column.name, f"{wording.head(each, column)}: {column.reading}") for each, column in columns)
     return {name: said for name, said in named if not said.endswith(": ")}
 
 

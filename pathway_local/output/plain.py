@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.output.wording import Wording
 from pathway_local.results.table import Cell, Column, Level, Names, Table
 from pathway_local.sheets.kinds import Page
 from pathway_local.sheets.tables import write_table
@@ -17,7 +16,7 @@ CAUTION = "caution"
 
 def as_json(tables: Iterable[Table], say: Language) -> list[dict[str, object]]:
     """Each table with its rows and notes; `readings` says how to read a column, where something need be said."""
-    found, wording = [], Wording(say)
+    found = list[dict[str, object]]()
     for table in tables:
         rows = [
             {column.name: _plain(row[column.name], row) for column in table.columns if column.name in row}
@@ -27,7 +26,7 @@ def as_json(tables: Iterable[Table], say: Language) -> list[dict[str, object]]:
         for note in table.notes:
             said: dict[str, object] = {"key": note.key, "kind": note.kind, "text": say.note(note)}
             notes += [] if said in notes else [said]
-        readings = {column.name: read for column in table.columns if (read := wording.reading(column))}
+        readings = {column.name: read for column in table.columns if (read := column.reading)}
         about = {key: list(value) if isinstance(value, tuple) else value for key, value in table.about.items()}
         found.append(
             {"table": table.key, **about, "rows": rows, "notes": notes, **({"readings": readings} if readings else {})}

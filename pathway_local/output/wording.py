@@ -75,13 +75,6 @@ class Wording:
         words = {name: self.say.word(name) for name in ("first", "second")}
         return {**words, **table.about}
 
-    def reading(self, column: Column) -> str:
-        """How to read a column; empty if nothing need be said."""
-        said = column.reading
-        if self.say.has("readings", column.name):
-            said = self.say.text("readings", column.name, {})
-        return said
-
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
         """What tells a row from the others in one line, the rater first; what all share stands in the title."""
         words = [
@@ -185,10 +178,7 @@ class Wording:
         if self._levels and not self._full:
             yield self.say("what_interval", level=self.say.level(min(self._levels)))
         elif self._methods:
-            named = [
-                self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods
-            ]
-            yield self.say("intervals", levels=self.say.level(*self._levels), methods=", ".join(named))
+            yield self.say("intervals", levels=self.say.level(*self._levels), methods=", ".join(self._methods))
 
     def notes(self, tables: Iterable[Table], *kinds: NoteKind) -> list[str]:
         """The sentences of these kinds, each once."""

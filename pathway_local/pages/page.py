@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from shlex import join
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -19,7 +18,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.pages.charts import Figure, figures
-from pathway_local.results.table import Table, unasked
+from pathway_local.results.table import Table
 from pathway_local.system.private_file import check_output, output_file
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -67,25 +66,19 @@ def environment(*folders: Path) -> Environment:
     return made
 
 
-def page(
-    template: str, language: Language, title: str, own: str = "", *, logo: str = "", css: str = "", **values: object
-) -> str:
+def page(template: str, language: Language, title: str, own: str = "", **values: object) -> str:
     """The page from a template: every value is escaped, and style and script are allowed by their hashes.
 
-    Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css. A `logo`
-    is the address of an image that holds it; only a page with a logo may show images, and only such. `css` is a style
-    that this page alone needs.
+    Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css.
     """
     style = "".join(_text(f"{name}.css") for name in filter(None, ("style", own)))
-    style += css + f"@page {{ size: {language.paper} }}\n"
+    style += f"@page {{ size: {language.paper} }}\n"
     script = _text(f"{own}.js") if own else ""
     policy = f"default-src 'none'; style-src {_hashed(style)}; base-uri 'none'; form-action 'none'"
     if script:
         policy += f"; script-src {_hashed(script)}"
-    if logo:
-        policy += "; img-src data:"
     ours = {"style": style, "script": script, "policy": policy, "version": __version__}
-    return environment().get_template(template).render(say=language, title=title, logo=logo, **ours, **values)
+    return environment().get_template(template).render(say=language, title=title, **ours, **values)
 
 
 def _text(name: str) -> str:
@@ -142,10 +135,6 @@ def write_page(path: Path, text: str, *, force: bool) -> None:
         file.write(text.encode("utf-8", "replace"))
 
 
-MOST_ANSWERS = 6
-"""Sentences at the top of a page; the rest stands with its tables."""
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Tables of one kind with their figures; those that are `folded` are closed until somebody opens them."""
@@ -177,27 +166,25 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def sections(tables: Sequence[Table], say: Language, *, full: bool = False) -> list[Section]:
-    """The tables by section, in the order in which these come first; `full` also shows their columns in detail."""
+def sections(tables: Sequence[Table], say: Language) -> list[Section]:
+    """The tables by section, in the order in which these come first."""
     keys = dict.fromkeys(table.section or table.key for table in tables)
-    return [
-        _section(key, [each for each in tables if (each.section or each.key) == key], say, full=full) for key in keys
-    ]
+    return [_section(key, [each for each in tables if (each.section or each.key) == key], say) for key in keys]
 
 
-def _section(key: str, tables: Sequence[Table], say: Language, *, full: bool) -> Section:
+def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
     title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
     lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
     parts = [
-        part_of(heading, list(together), say, full=full)
+        part_of(heading, list(together), say)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
     return Section(key, title, lead, tuple(parts))
 
 
-def part_of(heading: str, tables: Sequence[Table], say: Language, *, full: bool = False) -> Part:
+def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
     """The tables below one heading, with what must be said about them; warnings stand at the top of the page."""
-    wording = Wording(say, full=full)
+    wording = Wording(say, full=False)
     blocks = _together(tables, wording)
     answers, lines = wording.notes(tables, "answer"), wording.notes(tables, "says", "note")
     return Part(visible(heading), tuple(answers), blocks, tuple(wording.below()), tuple(lines))
@@ -251,23 +238,3 @@ def _blocks(table: Table, wording: Wording) -> Iterator[Block]:
     lead = wording.say.text("leads", key, table.about) if wording.say.has("leads", key) else ""
     drawn = tuple(figures(told, wording))
     yield Block(lead, drawn, (wording.table(told),), folded=bool(table.detail or drawn))
-
-
-def tables_page(
-    name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str, *, full: bool
-) -> str:
-    """The page of an analysis of a run; `command` made it, at the time `made` in ISO 8601."""
-    kind = say.text("analyses", name, {}) if say.has("analyses", name) else name.capitalize()
-    shown = tables if full else unasked(tables)
-    return page(
-        "tables.html",
-        say,
-        f"{kind}: {visible(run)}",
-        made=say.time(made),
-        kind=kind,
-        name=visible(run),
-        answers=Wording(say).notes(tables, "answer")[:MOST_ANSWERS],
-        warnings=warnings(tables, say),
-        sections=sections(shown, say, full=full),
-        command=visible(join(command)),
-    )

@@ -1,12 +1,9 @@
 """A report of a run as one page: what came out, what a reader must not miss, the tables, and how it was made."""
 
-import base64
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
-from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.pages.page import page, part_of, sections, warnings
 from pathway_local.results.report import Report
@@ -20,33 +17,24 @@ from pathway_local.words.language import Language
 MOST_WARNINGS = 3
 """Warnings on the first page; the others come behind the results."""
 
-LOGO_BYTES = 500_000
-LOGO_PIXELS = 4000
-"""Width and height of a logo at most: a small file may unpack to a picture that fills the memory."""
-
-PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""Markers of the segments that hold the size of a JPEG."""
-
 Facts = Iterator[tuple[str, str]]
 """Names with values."""
 
 
 def report_page(
-    found: Report, say: Language, command: Sequence[str], now: str, *, title: str = "", logo: str = "",
+    found: Report, say: Language, command: Sequence[str], now: str, *, title: str = "",
     has_appendix: bool = True,
 ) -> str:  # fmt: skip
     """The page; `command` made it, at the time `now` in ISO 8601.
 
-    `title` stands in place of the run's name. A `logo` is the address of an image that holds it. The appendix has
-    commands, settings and hashes. The page holds no id and no text of a case.
+    `title` stands in place of the run's name. The appendix has commands, settings and hashes. The page holds no id and
+    no text of a case.
     """
     told = list(dict.fromkeys([*map(say.note, found.warnings), *warnings([*found.overview, *found.tables], say)]))
     return page(
         "report.html",
         say,
         title or say("report_title", name=visible(found.name)),
-        logo=logo,
         made=say.time(now),
         heading=title or found.name,
         found=found,
@@ -122,37 +110,3 @@ def _worded(value: Value) -> str:
     if isinstance(value, dict):
         return visible("; ".join(f"{name} {_worded(each)}" for name, each in value.items() if each not in ({}, [], "")))
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def read_logo(path: Path) -> str:
-    """Return a picture as the address of an image that holds it; its bytes say what it is, not its name.
-
-    Raises UsageError.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LOGO_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"the logo {path} can't be read: {error.strerror}", "Check the path.") from None
-    if len(data) > LOGO_BYTES:
-        raise UsageError(f"the logo {path} has more than {LOGO_BYTES:,} bytes", "Save it in a smaller size.")
-    if data.startswith(PNG) and data[12:16] == b"IHDR":
-        kind, width, height = "png", int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
-    elif data.startswith(JPEG):
-        kind, (width, height) = "jpeg", _jpeg_size(data)
-    else:
-        raise UsageError(f"the logo {path} is neither a PNG nor a JPEG", "Save it as PNG.")
-    if not (0 < width <= LOGO_PIXELS and 0 < height <= LOGO_PIXELS):
-        said = f"the logo {path} has {width:,} by {height:,} pixels"
-        raise UsageError(said, f"Save it with 1 to {LOGO_PIXELS:,} pixels to each side.")
-    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _jpeg_size(data: bytes) -> tuple[int, int]:
-    """Return width and height from the first segment that has them; 0 if none does."""
-    at = 2
-    while data[at : at + 1] == b"\xff" and at + 9 <= len(data):
-        if data[at + 1] in JPEG_SIZES:
-            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
-        at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4]))
-    return 0, 0

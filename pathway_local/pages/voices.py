@@ -45,15 +45,11 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case in one row: where its link leads, its groups, its question and answer, and each rater's voice, or None.
-
-    `places` are those of its values in filters.
-    """
+    """A case in one row: where its link leads, its groups, its question and answer, and each rater's voice, or None."""
 
     link: str
     case: str
     rubric: str
-    places: tuple[str, ...]
     groups: tuple[str, ...]
     texts: tuple[str, ...]
     voices: tuple[Voice | None, ...]
@@ -110,23 +106,23 @@ def _raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[
 
 
 def case_table(
-    shown: Sequence[tuple[CaseToRead, Rubric, str, tuple[str, ...]]],
+    shown: Sequence[tuple[CaseToRead, Rubric, str]],
     columns: Sequence[str],
     say: Language,
     *,
     has_rubrics: bool = False,
     has_texts: bool = True,
 ) -> CaseTable:
-    """Return cases in rows, each under a rubric with the address to which it leads, and its places in filters."""
+    """Return cases in rows, each under a rubric with the address to which it leads."""
     raters = _raters_of([(said.rater, said.kind) for case, *_ in shown for said in case.said], say)
     rows = []
-    for case, rubric, link, places in shown:
+    for case, rubric, link in shown:
         voices = {each.rater: each for each in (voice(said, rubric, say) for said in case.said)}
         groups = tuple(outside(case.metadata.get(name, ""), 120) for name in columns)
         names = _inputs_in(rubric) if has_texts else []
         texts = tuple(beginning((case.texts or {}).get(name, "")) for name in names)
         own = tuple(voices.get(name) for name, _ in raters)
-        rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), places, groups, texts, own))
+        rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), groups, texts, own))
     inputs = tuple(outside(name, 120) for name in _inputs_in(shown[0][1])) if shown and has_texts else ()
     return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, raters, tuple(rows))
 

@@ -3,15 +3,14 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
-from pathway_local.ratings.cases_given import CasesGiven, Given
+from pathway_local.ratings.cases_given import CasesGiven
 from pathway_local.ratings.samples import Handout, hand_out, store_handouts
 from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Slot
@@ -70,11 +69,20 @@ class HostedRequests:
     For the person who decides whether they may leave the institution: the number of `cases` and of the `characters` of
     their texts, the inputs `echoed` in schemas, and the `orders` in which each case is asked (both for a comparison of
     two responses). Many models refuse a `temperature`, so none is sent unless the user gives one.
+    Raises UsageError, CasesError, OutputExists.
     """
 
     def __init__(
-        self, given: CasesGiven, service: Service, model: str, out: Path, temperature: float | None, *, force: bool
+        self,
+        given: CasesGiven,
+        service: Service,
+        model: str,
+        out: Path,
+        temperature: float | None = None,
+        *,
+        force: bool = False,
     ) -> None:
+        check_output(out, force=force)
         self.given, self.service, self.model, self.out, self._force = given, service, model, out, force
         self.temperature = temperature
         rubric = given.rubric
@@ -88,23 +96,6 @@ class HostedRequests:
         if not self.cases:
             hint = f"`pathway-local doctor {shlex.quote(str(given.file.path))}` shows its columns."
             raise UsageError(f"no case of {given.file.path.name} can be judged", hint)
-
-    @classmethod
-    @contextmanager
-    def open(
-        cls,
-        cases: Given,
-        service: Service,
-        model: str,
-        out: Path,
-        temperature: float | None = None,
-        *,
-        force: bool = False,
-    ) -> Iterator[Self]:
-        """Yield the requests, with the run open until the block ends. Raises UsageError, CasesError, OutputExists."""
-        check_output(out, force=force)
-        with CasesGiven.open(cases) as given:
-            yield cls(given, service, model, out, temperature, force=force)
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""

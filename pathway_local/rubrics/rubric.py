@@ -6,14 +6,12 @@ a later release could read it otherwise: then the scale of verdicts that are sto
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from jinja2 import TemplateSyntaxError
-from msgspec import Struct
-from pydantic import TypeAdapter, ValidationError
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
@@ -110,51 +108,32 @@ def _shown(wanted: Input, text: str) -> str:
     return text if messages is None else conversation_text(messages)
 
 
-_RULES = TypeAdapter(tuple[Rule, ...])
-
-
-class Compiled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rubric as a run keeps it. `outputs` always has layout and fields; `inputs` come in the rubric's order."""
-
-    name: str
-    description: str
-    inputs: tuple[Input, ...]
-    outputs: dict[str, Any]
-    turns: tuple[Turn, ...]
-    rules: list[Any]
-    pair: Pair | None
-    notes: str
-    people: str = ""
-
-
-_SAME = ("name", "description", "turns", "pair", "notes", "people")
-
-
 def compiled(rubric: Rubric) -> str:
-    """Return the rubric as JSON, the same for the same rubric."""
-    kept = Compiled(
-        inputs=tuple(rubric.inputs.values()),
-        outputs=rubric.format.outputs.model_dump(mode="json", by_alias=True),
-        rules=_RULES.dump_python(rubric.rules, mode="json", exclude_none=True),
-        **{name: getattr(rubric, name) for name in _SAME},
-    )
-    return msgspec.json.encode(kept).decode()
+    """Return the rubric as JSON, without its file's text; the same for the same rubric."""
+    return msgspec.json.encode(replace(rubric, text="", notices=()), enc_hook=_plain).decode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, OutputFormat):
+        return value.outputs.model_dump(mode="json")
+    assert isinstance(value, Rule)
+    return value.model_dump(mode="json", exclude_none=True)
 
 
 def read_compiled(text: str, stored: str) -> Rubric:
     """Return the rubric of which `compiled` made `stored`; `text` is that of its file. Raises RubricError."""
     try:
-        read = msgspec.json.decode(stored, type=Compiled)
-        rules = _RULES.validate_python(read.rules)
+        read = msgspec.json.decode(stored, type=Rubric, dec_hook=_made)
         used = set().union(*(turn.variables for turn in read.turns))
-    except (msgspec.MsgspecError, ValidationError, TemplateSyntaxError, RecursionError) as error:
+    except (msgspec.MsgspecError, TemplateSyntaxError, RecursionError) as error:
         raise RubricError(f"a stored rubric can't be read ({type(error).__name__})") from None
-    output_format = OutputFormat.load(read.outputs)
-    inputs = {wanted.name: wanted for wanted in read.inputs}
-    named = used | set(output_format.echoes.values())
+    named = used | set(read.format.echoes.values())
     if read.pair:
         named |= {*read.pair.swap, *read.pair.swap.values()}
-    if not named <= inputs.keys() or (read.pair and read.pair.score not in output_format.scores):
+    if not named <= read.inputs.keys() or (read.pair and read.pair.score not in read.format.scores):
         raise RubricError("a stored rubric names what it does not have")
-    same: dict[str, Any] = {name: getattr(read, name) for name in _SAME}
-    return Rubric(inputs=inputs, format=output_format, text=text, rules=rules, **same)
+    return replace(read, text=text)
+
+
+def _made(kind: type, value: object) -> object:
+    return OutputFormat.load(value) if kind is OutputFormat else Rule.model_validate(value)

@@ -102,7 +102,7 @@ class Viewer:
             last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
             rows = [
-                (verdicts.to_read(case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}", ())
+                (verdicts.to_read(case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}")
                 for case, name, records in verdicts.page(page)
                 for rubric in [verdicts.rubrics[name]]
             ]

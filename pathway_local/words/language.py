@@ -10,7 +10,7 @@ from typing import Any
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, Number, Reason, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
@@ -59,12 +59,8 @@ class Language(Formatter):
         return self.text("phrases", phrase, values)
 
     def has(self, section: str, key: str) -> bool:
-        """Whether the language itself, or English for it, has an entry."""
+        """Whether the language, or English for it, has an entry."""
         return key in self._own.get(section, {}) or key in self._english.get(section, {})
-
-    def is_own(self, section: str, key: str) -> bool:
-        """Whether the language itself has an entry."""
-        return key in self._own.get(section, {})
 
     def text(self, section: str, key: str, values: Mapping[str, object]) -> str:
         """The text of an entry with the values in its blanks."""
@@ -119,14 +115,9 @@ class Language(Formatter):
         return self.text("notes", note.key, note.values)
 
     def reason(self, reason: str) -> str:
-        """Why something is missing, in the language."""
-        key, values = (reason.key, dict(reason.values)) if isinstance(reason, Reason) else (reason, {})
-        if not self.is_own("reasons", key):
-            return visible(reason)
-        for name, value in values.items():
-            if name == "each" or value in (FIRST, SECOND):
-                values[name] = self.word(str(value))
-        return self.text("reasons", key, values)
+        """Why something is missing: English says it in full, another language by its kind."""
+        kind = self._english["reasons"].get(reason.key if isinstance(reason, Reason) else reason)
+        return self._own["reasons"][kind] if kind and self.name != ENGLISH else visible(reason)
 
     def _listed(self, names: Sequence[str], how: str) -> str:
         if how not in ("and", "or") or len(names) < 2:
