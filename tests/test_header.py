@@ -92,6 +92,9 @@ def test_a_cell_merged_over_rows_belongs_to_each_of_them_and_a_note_says_so(tmp_
     path = book(tmp_path / "c.xlsx", tall, "A1:A3", "B1:C1", "B2:C2", "D1:D3")
     for sheet in (open_sheet(path), open_sheet(path, header_row=3)):
         assert sheet.columns == ("Pergunta", "clareza", "rigor", "Resposta")
+    titled = [["Results"], ["Pergunta", "Nota", None, "Resposta"], [None, "Ana", "Eva"], ["Onde?", 4, 5, "Aqui."]]
+    path = book(tmp_path / "e.xlsx", titled, "A2:A3", "B2:C2", "D2:D3")
+    assert open_sheet(path, header_row=2).columns == ("Pergunta", "Ana", "Eva", "Resposta")
     down = [["No.", "Question", "Answer"], [None, None, None], [1, "Where?", "Here."]]
     cases = CasesFile(book(tmp_path / "d.xlsx", down, "A1:A2"), NEEDED)
     assert cases.columns == ("No.", "Question", "Answer") and inputs(cases) == [

@@ -18,8 +18,8 @@ BUILDS = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "
 """Distributions that building the project needs; they are packed again from this environment."""
 
 TOOLS = (
-    *("bash", "cat", "cp", "cut", "df", "dirname", "du", "ln", "ls", "mkdir", "mv", "realpath", "rm"),
-    *("sha256sum", "sort", "stat", "tail", "uname"),
+    *("bash", "cat", "cp", "cut", "dirname", "ln", "ls", "mkdir", "mv", "realpath", "rm"),
+    *("sha256sum", "sort", "tail", "uname"),
 )
 """The programs that the other machine has: bash and those of coreutils that the installer needs."""
 

@@ -72,7 +72,7 @@ class WorkbookSheet(Sheet):
         """Find the header, which reaches as far as its merged cells, and return the names of its columns."""
         place = find_header(rows, header_row, self.path.name)
         reaching = [(first, last) for _, first, last in self._outline.merged if first - 1 <= place < last]
-        self.header_row = header_row or max((last for _, last in reaching), default=place + 1)
+        self.header_row = max((last for _, last in reaching), default=place + 1)
         header = rows[min((first - 1 for first, _ in reaching), default=place) : self.header_row]
         if any(last > self.header_row for *_, last in self._outline.merged):
             self.notes += ("a cell that is merged over several rows belongs to each of them",)

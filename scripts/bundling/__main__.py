@@ -8,14 +8,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from packaging.requirements import Requirement
-from packaging.utils import parse_wheel_filename
 
 import pathway_local
 from pathway_local.cli.terminal import complain
@@ -49,8 +47,6 @@ _GLIBC = range(5, 40)
 
 _LEGACY = ("manylinux1", "manylinux2010", "manylinux2014", "linux")
 _NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
-_PROJECT_BYTES = 50 << 20
-"""The space for the project's own folder and for the files that it writes."""
 
 
 def bundle(
@@ -100,7 +96,6 @@ def make(out: Path, gpu: bool, judges: Sequence[str], pythons: Sequence[str]) ->
             "machine": platform.machine(),
             "glibc": least_glibc(wheels),
             "pythons": " ".join(pythons),
-            "kilobytes": (unpacked_bytes(wheels) + _PROJECT_BYTES) >> 10,
         }
         (folder / ABOUT).write_text("".join(f"{key}={value}\n" for key, value in about.items()), "utf-8")
         made = _write_sums(folder)
@@ -207,17 +202,6 @@ def least_glibc(folder: Path) -> str:
     """Return the oldest glibc on which all these wheels run."""
     named = (re.findall(r"manylinux_2_(\d+)_", path.name) for path in folder.glob("*.whl"))
     return f"2.{max((min(map(int, found)) for found in named if found), default=_GLIBC[0])}"
-
-
-def unpacked_bytes(folder: Path) -> int:
-    """Return the bytes that one Python's share of these wheels takes when installed, or a little more."""
-    largest = dict[str, int]()
-    for path in folder.glob("*.whl"):
-        name = parse_wheel_filename(path.name)[0]
-        with zipfile.ZipFile(path) as wheel:
-            size = sum(member.file_size for member in wheel.infolist())
-        largest[name] = max(size, largest.get(name, 0))
-    return sum(largest.values())
 
 
 def _download(wanted: Sequence[str], python: str, folder: Path) -> str:

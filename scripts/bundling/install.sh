@@ -106,35 +106,14 @@ glibc=$("$python" -c 'import os; print(os.confstr("CS_GNU_LIBC_VERSION").split()
 [ -n "$glibc" ] && [ "$(printf '%s\n' "$glibc" "${about[glibc]}" | sort -V | tail -n 1)" = "$glibc" ] ||
     fail "this bundle needs glibc ${about[glibc]} or newer, this machine has ${glibc:-none}" "Use a newer Linux."
 
-existing() {
+check_writable() {
     local at=$1
     while [ ! -e "$at" ]; do at=$(dirname "$at"); done
-    printf '%s' "$at"
+    [ -d "$at" ] && [ -w "$at" ] || fail "$at can't be written" "Become its owner, or $2."
 }
 
-check_room() {
-    local at free
-    at=$(existing "$1")
-    [ -d "$at" ] && [ -w "$at" ] || fail "$at can't be written" "Become its owner, or $3."
-    free=$(df -k --output=avail "$at" | tail -n 1)
-    [ "$free" -ge "$2" ] ||
-        fail "$at has $((free / 1024)) MB free, and $(($2 / 1024)) MB are needed" "Free some, or $3."
-}
-
-kilobytes() {
-    local taken
-    taken=$(du -sk "$1" 2>/dev/null | cut -f1) || true
-    printf '%s' "${taken:-0}"
-}
-
-needed=$((about[kilobytes] - $(kilobytes "$environment")))
-needed=$((needed > 0 ? needed : 0))
-for_judges=$(kilobytes judges)
-if [ "$(stat -c %d "$(existing "$folder")")" = "$(stat -c %d "$(existing "$models")")" ]; then
-    needed=$((needed + for_judges))
-fi
-check_room "$folder" "$needed" "name a folder on another disk: bash install.sh FOLDER"
-check_room "$models" "$for_judges" "set XDG_DATA_HOME, now and always, to a folder on another disk"
+check_writable "$folder" "name another folder: bash install.sh FOLDER"
+check_writable "$models" "set XDG_DATA_HOME, now and always, to another folder"
 
 say "checking ${#large[@]} files of bundle $this"
 check "${large[@]}"
