@@ -12,7 +12,6 @@ from pathway_local.cli.terminal import check_new, notice, tell
 from pathway_local.output.export import export as write
 from pathway_local.output.export import export_onto
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.tables import check_table
 
 app = App()
@@ -46,7 +45,7 @@ def export(
         if onto is None:
             remarks = write(read, out, force=force, only=only)
         else:
-            sheet = sheet_of(read, onto, rubrics_of(read).values(), given)
+            sheet = sheet_of(read, onto, read.rubrics().values(), given)
             remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
     for remark in remarks:
         notice(remark)
