@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 770,
     "system": 699,
-    "rubrics": 3050,
+    "rubrics": 3036,
     "sheets": 2418,
     "probes": 391,
     "judges": 1854,
