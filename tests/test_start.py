@@ -91,6 +91,19 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert "by Chatbot" in (desk.work / "a-report.html").read_text()
 
 
+def test_a_person_chooses_the_sheet_behind_a_cover_page(desk: Desk) -> None:
+    book = openpyxl.load_workbook(desk.work / "a.xlsx")
+    book.worksheets[0].title = "Dados"
+    book.create_sheet("Capa", 0).append(["Inquérito"])
+    book.save(desk.work / "a.xlsx")
+    person = Terminal(desk, "a.xlsx", "--models", "models.yaml")
+    person.answers("2", "", "8", "small.prompty", "", "", "", "1", "2")
+    assert person.ends() == 0, person.said
+    assert "Which sheet has the cases?" in person.said and "Are the columns named in row 3?" in person.said
+    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    assert "--sheet Dados --header-row 3 --models models.yaml --keep Chatbot --run a.run --dry-run" in flat
+
+
 def test_only_what_is_called_a_chatbot_is_compared_unasked(desk: Desk) -> None:
     texts = {"Question": "Where?", "Document": "Rooms: floor 1."}
     named = [texts | {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "Answer": f"On {n}."} for n in range(12)]

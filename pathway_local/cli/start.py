@@ -29,7 +29,7 @@ from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-NO_WAY_BACK = ("is_header", "write")
+NO_WAY_BACK = ("which_sheet", "is_header", "write")
 """Questions before which there is none to go back to."""
 
 FETCHABLE = 3
