@@ -331,7 +331,10 @@ def test_names_that_are_given_are_the_only_marks() -> None:
 
 
 def test_front_matter_stays_but_for_what_the_rubric_declares_anew() -> None:
-    head = "---\nname: mine\ntemplate: {format: f-string}\ninputs:\n  a: {description: It}\nnotes: kept\n---\n"
+    head = (
+        "---\nname: mine\ntemplate: {format: f-string}\noutputs:\n  a: {type: int}\ninputs:\n  a: {description: It}\n"
+    )
+    head += "notes: kept\n---\n"
     made = adopted_text(f"{head}system:\nJudge {{a}} and {{b}}.\n", declared="score: 1-5")
     rubric = parse_rubric(made, "x.prompty")
     assert (rubric.name, rubric.notes, list(rubric.inputs)) == ("mine", "kept", ["a", "b"])

@@ -19,7 +19,7 @@ from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of, store_rubric
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
@@ -235,7 +235,7 @@ def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tm
     run.put(rater, gone.ref, gone.failure)
     rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
     (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    sheet = cases_of(tmp_path / "new.jsonl", rubrics_of(run).values(), run)
+    sheet = cases_of(tmp_path / "new.jsonl", run.rubrics().values(), run)
     export_onto(run, sheet, tmp_path / "out.jsonl", force=False)
     _, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     assert "old.jsonl line 2: in other words" in second.values()

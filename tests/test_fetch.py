@@ -27,7 +27,6 @@ from huggingface_hub.errors import (
 from stored_judge import store_judge
 
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
-from pathway_local.judges import fetch as fetching
 from pathway_local.judges.fetch import fetch, registry_line
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import Fetched, changed_files, find_folder, read_record, weights_hash, write_record
@@ -131,15 +130,6 @@ def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, w
     with pytest.raises(UsageError, match=why):
         fetch(JudgeSpec(name="j", source=source), hub)
     assert not hub.calls
-
-
-def test_a_full_disk_is_seen_before_anything_is_fetched(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "free_disk", lambda folder: 100)
-    hub = StandIn(repository)
-    with pytest.raises(WeightsMissing, match=r"GB, but .* has 0.0 GB free") as error:
-        fetch(SMALL, hub)
-    assert "XDG_DATA_HOME" in error.value.hint
-    assert len(hub.calls) == 1
 
 
 def _response(status: int) -> httpx2.Response:

@@ -76,39 +76,40 @@ def _check(study: Study, row: dict[str, object], inside: np.ndarray) -> None:
         assert row["good_labels"] == np.sum(labelled & ~is_bad) and row["flagged"] == np.sum(labelled & ~is_bad & bad)
 
 
-ONE = ["bad_by_people", "untested_one", "higher_than", "corrected_finding", "quote_pairs", "help_second_person"]
+ONE = ["bad_by_people", "untested_one", "higher_than", "corrected_finding", "quote_pairs"]
 OPEN, PEOPLE = ["order_first_open"], ["order_first_open", "order_people_open", "order_first_open"]
 SCREENS = {
     "nobody labelled": (
-        ["bad_by_judge", "nobody_shows", "help_draw"], OPEN, ["bad_by_judge", "next_sample", "no_people"]
+        ["bad_by_judge", "nobody_shows", "next_sample"], OPEN, ["bad_by_judge", "next_sample", "no_people"]
     ),
-    "a sample": ([*ONE, "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "a sample": ([*ONE, "next_people", "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "two people": (
         ["bad_by_people", "stands_unclear", "higher_than_each", "corrected_finding", "quote_benchmark", "among_people",
-         "help_more_cases"],
+         "next_people"],
         [*PEOPLE, *OPEN], ["bad_by_people", "next_people"],
     ),
     "two judges": (
-        ["bad_by_people", "bad_also", *ONE[1:], "labels_once"], [*PEOPLE, *OPEN],
+        ["bad_by_people", "bad_also", *ONE[1:], "next_people", "labels_once"], [*PEOPLE, *OPEN],
         ["bad_by_people", "bad_also", "next_people"],
     ),
     "picked labels": (
-        ["bad_by_judge", "untested_one", "quote_pairs", "help_second_person", "labels_of_no_sample"],
+        ["bad_by_judge", "untested_one", "quote_pairs", "next_sample", "labels_of_no_sample"],
         [*OPEN, "order_without", "labels_of_no_sample"], ["bad_by_judge", "next_sample"],
     ),
-    "a constant judge": ([*ONE, "labels_once"], PEOPLE, ["bad_by_people", "next_people"]),
+    "a constant judge": ([*ONE, "next_people", "labels_once"], PEOPLE, ["bad_by_people", "next_people"]),
     "a mute chatbot": (
-        [*ONE, "labels_once", "unseen_errors"], ["order_without", *OPEN],
+        [*ONE, "next_people", "labels_once", "unseen_errors"], ["order_without", *OPEN],
         ["bad_by_people", "next_people", "many_failures"],
     ),
-    "eleven levels": ([*ONE, "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "eleven levels": ([*ONE, "next_people", "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "pass or fail": (
-        [each for each in [*ONE, "labels_once"] if each != "higher_than"], PEOPLE, ["bad_by_people", "next_people"]
+        [each for each in [*ONE, "next_people", "labels_once"] if each != "higher_than"], PEOPLE,
+        ["bad_by_people", "next_people"],
     ),
-    "no order": (["untested_one", "quote_pairs", "help_second_person"], [], ["commonest_finding"]),
-    "people alone": (["no_judge_people_alone", "help_second_person"], OPEN, ["next_judge"]),
+    "no order": (["untested_one", "quote_pairs"], [], ["commonest_finding"]),
+    "people alone": (["no_judge_people_alone", "next_judge"], OPEN, ["next_judge"]),
     "a stopped judge": (
-        ["bad_by_judge", "nobody_shows", "help_draw"], OPEN,
+        ["bad_by_judge", "nobody_shows", "next_sample"], OPEN,
         ["bad_by_judge", "next_sample", "judge_stopped", "no_people"],
     ),
 }  # fmt: skip

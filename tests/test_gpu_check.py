@@ -203,7 +203,7 @@ def test_a_part_ends_with_the_check_and_so_does_all_that_it_started(tmp_path: Pa
 
 
 def test_nothing_wrong_is_told_and_a_bar_in_a_text_does_not_break_a_table(tmp_path: Path) -> None:
-    work = Work(tmp_path, False, tables=[Table("t", ["x"], [["a | b"], [1.5], [None], [True]])])
+    work = Work(tmp_path, tmp_path, False, tables=[Table("t", ["x"], [["a | b"], [1.5], [None], [True]])])
     text = markdown({"GPU": "none"}, [Part("one", "does one", "ok", 2.0, work=work), Part("two", "does two")])
     assert "**No problems**. 2 seconds" in text
     assert "t:\n\n| x |\n| --- |\n| a \\| b |\n| 1.5 |\n|  |\n| yes |" in text

@@ -1,16 +1,13 @@
 """The parts of scripts/gpu-check: what each takes for wrong. No test here loads an engine."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sample_run import case
 
-from benchmark.report import ratios
-from benchmark.stage import Measured
 from gpu_check.findings import Work
 from gpu_check.samples import stored
-from gpu_check.test_bench import tell_figures
 from gpu_check.test_demo import compare_judged
 from gpu_check.test_kills import RUBRIC, compare_runs
 from gpu_check.test_random import complaints
@@ -23,12 +20,11 @@ from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 EVEN = dict.fromkeys(range(1, 6), 0.2)
 GOOD = Verdict({"score": Score(3, EVEN)}, {"analysis": "a", "justification": "b"})
-MEASURED = Measured(seconds=2.0, cpu=4.0, cases=10, prompt=1000, cached=800, generated=100)
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    return Work(tmp_path, on_gpu=False)
+    return Work(tmp_path, tmp_path, on_gpu=False)
 
 
 def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
@@ -112,23 +108,3 @@ def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
     compare_judged(work, replace(kept, verdicts=others), kept)
     problem, *_ = work.problems
     assert problem.startswith("no verdict: 20: groundedness ")
-
-
-def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> None:
-    runs = {
-        "constrained": [MEASURED, MEASURED],
-        "judge": [replace(MEASURED, seconds=4.0), MEASURED],
-        "free": [replace(MEASURED, seconds=1.0)] * 2,
-    }
-    told = {"shape": "tiny", "dtype": "bfloat16", "detail": "full"}
-    measured = {name: [*map(asdict, each)] for name, each in runs.items()}
-    tell_figures(work, told | {"runs": measured, "ratios": {name: ratios(runs, name) for name in runs}})
-    assert work.words == ["judge: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
-    assert work.figures["judge, of free"] == 0.375
-    assert [table.rows for table in work.tables] == [
-        [
-            ["constrained", "5 (5–5)", 10.0, "0.5 (0.5–0.5)", *["1 (1–1)"] * 3],
-            ["judge", "3.75 (2.5–5)", 10.0, "0.375 (0.25–0.5)", "1 (1–1)", "0.75 (0.5–1)", "1 (1–1)"],
-            ["free", "10 (10–10)", 10.0, "1 (1–1)", "1 (1–1)", "2 (2–2)", "1 (1–1)"],
-        ],
-    ]

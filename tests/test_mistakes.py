@@ -11,7 +11,6 @@ from pathway_local.results.mistakes import mistakes, names_one_person
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
@@ -61,7 +60,7 @@ def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Pat
 
 def test_only_the_people_whose_labels_count_are_named(rated: Path) -> None:
     with RunFile.read(rated) as read:
-        (matrix,) = ratings_matrices(read, rubrics_of(read)["tiny"])
+        (matrix,) = ratings_matrices(read, read.rubrics()["tiny"])
         places = matrix.places(["committee/A b", "a-B"])
         assert [note.key for note in mistakes(matrix, places)] == ["alike_names"]
 

@@ -239,11 +239,6 @@ def test_what_ends_between_both_orders_is_judged_again_whole(run: RunFile, token
     assert len(stored(run)) == 60
 
 
-def test_without_texts_the_choices_stay(run: RunFile, tokenizer: JudgeTokenizer) -> None:
-    judging(run, Script(tokenizer, place), texts=False).judge(cases(2))
-    assert verdict(run).fields.keys() == {"choice_ab", "choice_ba", "consistent", "a_better"}
-
-
 def test_rules_are_checked_in_each_order(run: RunFile, tokenizer: JudgeTokenizer) -> None:
     rule = "{name: short-a, when: [{input: a, begins_with: [short]}], expect: [{field: better, equals: -1}]}"
     text = RUBRIC.replace("---\nuser", f"rules: [{rule}]\n---\nuser")

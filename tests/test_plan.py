@@ -71,7 +71,7 @@ def test_without_labels_the_judge_s_spread_serves(run: Run) -> None:
     words = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2"))
     assert "we assume a correlation of 0.6" in words
     words = ok(run("plan", "a.run", *MEAN[:3], "0.0001"))
-    assert "Nothing is planned for an 80% chance" in words and "even labels of all" in words
+    assert "Nothing is planned for demo on helpful score" in words and "even labels of all" in words
 
 
 def test_without_enough_cases_plan_asks_for_more(run: Run, tmp_path: Path) -> None:

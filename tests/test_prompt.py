@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from pathway_local.errors import MissingInput, PromptTooLong, RubricError
+from pathway_local.errors import MissingInput, PromptTooLong
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -172,20 +172,6 @@ def test_a_text_far_beyond_the_context_is_never_encoded_whole(
     assert longest < 1_000_000
     monkeypatch.setattr(JudgeTokenizer, "beginning", lambda self, text, tokens: text)
     assert written(cutting, {**inputs, "retrieved_content": shorter}) == cut
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ question[3:40] }}",
-        "{{ question | upper }}",
-        "{% for c in question %}{{ c }}{% endfor %}",
-        "{% set x = question %}",
-    ],
-)
-def test_a_template_that_changes_an_input_is_refused_with_its_line(template: str) -> None:
-    with pytest.raises(RubricError, match=r"branching\.prompty line 11"):
-        parse_rubric(BRANCHING.replace("{{ question }}", template), "branching.prompty")
 
 
 def test_a_folder_without_a_fast_tokenizer_is_named(tmp_path: Path) -> None:

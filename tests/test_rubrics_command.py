@@ -20,7 +20,7 @@ from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, inspect
-from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"
@@ -93,21 +93,6 @@ def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judg
     assert found is not None, said
     assert int(found.group(1)) < 20
     assert int(found.group(2).replace(",", "")) > 300
-
-
-def test_a_condition_before_the_rubric_breaks_the_prefix_too(judge_folder: Path) -> None:
-    text = (
-        "---\ninputs: {context: {empty: judge}, answer: {}}\n"
-        "outputs: {layout: '{score}', fields: {score: {type: score, min: 1, max: 5}}}\n---\n"
-        "user:\n{% if context %}There is a context.{% else %}Nothing was found.{% endif %}\n"
-        + "This is the rubric. " * 80
-        + "\n{{context}}\n{{answer}}"
-    )
-    rubric = parse_rubric(text, "x.prompty")
-    found = inspect(rubric, rubrics._writer(rubric, str(judge_folder), None))
-    assert found.lengths is not None
-    assert found.lengths.shared < 20
-    assert any("starts at token" in said for said in found.advice)
 
 
 def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None:
@@ -282,11 +267,6 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
     assert found.code == 2
     assert said in found.err
     assert "Traceback" not in found.err
-
-
-def test_a_file_that_declares_no_outputs_is_told_to_be_adopted(run: Run) -> None:
-    said = run("rubrics", "check", OWN / "tags.prompty")
-    assert said.code == 2 and "nothing declares the reply's format" in said.err and "rubrics adopt" in said.err
 
 
 @pytest.mark.parametrize("name", builtin_names())

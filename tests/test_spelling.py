@@ -254,18 +254,6 @@ def test_a_declared_score_is_no_comparison_and_a_declared_preference_asks_for_it
         assert (dict(pair.swap) if pair else {}) == swap
 
 
-def test_outputs_that_declare_no_format_are_replaced(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run: Run = typing_in(tmp_path, monkeypatch, capsys)
-    front = "name: sorry\noutputs:\n  sorry:\n    type: int\ninputs:\n  answer:\n    type: string\n"
-    (tmp_path / "p.prompty").write_text(f"---\n{front}---\nsystem:\nDid {{{{answer}}}} say sorry?\n")
-    told = run("rubrics", "adopt", "p.prompty", "--fields", "sorry: 0-1 by 1", "--yes", "-o", "new.prompty")
-    assert told.code == 0, told.err
-    rubric = load_rubric(str(tmp_path / "new.prompty"))
-    assert list(rubric.format.scores) == ["sorry"] and list(rubric.inputs) == ["answer"]
-
-
 def test_the_page_opens_with_a_table_of_every_kind_and_each_spelling_of_it_means_that_kind() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 266

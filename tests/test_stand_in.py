@@ -40,7 +40,7 @@ def answer(
         (matrix,) = ratings_matrices(run, HELPFUL)
         found = ScoreAgreement(Scores(run), matrix, AgreementOptions(rater=tuple(raters), against=against))
     sentences = [*map(SAY.note, stand_in(found))]
-    assert 2 <= len(sentences) <= 5
+    assert 1 <= len(sentences) <= 4
     return "\n".join(sentences)
 
 
@@ -48,23 +48,18 @@ PEOPLE = {"ann": near("ann"), "bob": near("bob")}
 
 
 @pytest.mark.parametrize(
-    ("judge", "told", "helps"),
+    ("judge", "told"),
     [
-        (near("judge"), "judge can stand in for one of these people", "Rate a fresh sample"),
-        (GUESSED["judge"], "judge can't stand in for these people", "read --by disagreement"),
-        (
-            np.full(COUNT, 4),
-            "judge can't stand in for a person: judge gave 4 every time.",
-            "read --by disagreement",
-        ),
+        (near("judge"), "judge can stand in for one of these people"),
+        (GUESSED["judge"], "judge can't stand in for these people"),
+        (np.full(COUNT, 4), "judge can't stand in for a person: judge gave 4 every time."),
     ],
 )
-def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str, helps: str) -> None:
+def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str) -> None:
     sentences = answer(tmp_path, {"judge": judge, **PEOPLE}).splitlines()
     assert sentences[0].startswith(told)
     assert any("mean of the other people (Spearman: 1 is fully, 0 is not at all): judge " in line for line in sentences)
-    assert sentences[-2].startswith("These 2 people agree among themselves at 0.9")
-    assert helps in sentences[-1]
+    assert sentences[-1].startswith("These 2 people agree among themselves at 0.9")
 
 
 def test_what_a_correlation_hides_is_said(tmp_path: Path) -> None:
@@ -74,12 +69,12 @@ def test_what_a_correlation_hides_is_said(tmp_path: Path) -> None:
 
 def test_few_cases_do_not_decide(tmp_path: Path) -> None:
     told = answer(tmp_path, {"judge": near("judge"), **PEOPLE}, count=12)
-    assert "may or may not" in told and "four times these 12 halve the intervals" in told
+    assert "may or may not" in told
 
 
 def test_people_who_disagree_come_first(tmp_path: Path) -> None:
     told = answer(tmp_path, GUESSED)
-    assert "can stand in" not in told and "First agree on what the levels mean" in told
+    assert "can stand in" not in told and "below 0.67 they do not" in told
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,6 @@ def test_an_end_that_the_generation_config_declares_is_no_news(tmp_path: Path) -
     assert read_template(made).ends == ()
 
 
-@pytest.mark.parametrize("wants", ["{{ tools | length }}", "{{ functions.copy() }}", "{{ date_string.split() }}"])
-def test_a_template_that_wants_tools_functions_or_a_date_gets_empty_ones(wants: str, tmp_path: Path) -> None:
-    found = read_template(folder(tmp_path, wants + TURNS, "<|end_of_turn|>", eos="<|endoftext|>"))
-    assert found.ends == ("<|end_of_turn|>",)
-
-
 @pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize(
     "template", ["{% for", "{{ 'a' * 10**10 }}", "{{ 1 / 0 }}", "x" * 1_000_001, "", "{{ messages[9].content }}"]

@@ -14,7 +14,6 @@ from html_page import PageParser
 
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.viewer.app import Viewer
 from pathway_local.viewer.server import Gate
 from pathway_local.viewer.verdicts import CaseTexts, Verdicts
@@ -113,7 +112,7 @@ class Desk:
 def viewing(run: Path, cases: Path | None, *, lang: str = "en") -> Iterator[Desk]:
     """The viewer of a run, with somebody signed in."""
     with RunFile.read(run) as opened:
-        texts = CaseTexts(cases_of(cases, rubrics_of(opened).values(), opened, "id")) if cases else None
+        texts = CaseTexts(cases_of(cases, opened.rubrics().values(), opened, "id")) if cases else None
         index = Verdicts(opened, texts)
         viewer = Viewer(index, Language(lang))
         faults: list[Exception] = []

@@ -24,7 +24,6 @@ from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_c
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
@@ -193,7 +192,7 @@ def keep(
     """
     read_privately(cases, run)
     with RunFile.open(run) as opened:
-        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), given)
+        sheet = sheet_of(opened, cases, opened.rubrics().values(), given)
         kept = keep_columns(opened, sheet, column, sys.argv)
     talk.say(f"kept: {', '.join(kept.columns)} of {kept.cases:,} cases")
     if kept.missing:

@@ -10,7 +10,6 @@ from pathway_local.cli.options import READING, Lang, Run, taking
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.system.machine import version_of
 from pathway_local.words.language import Language
 
@@ -47,7 +46,7 @@ def view(
     if unfiltered:
         notice(f"this process could not be filtered: {unfiltered}; only our own code keeps it from connecting")
     with door, RunFile.read(run) as opened:
-        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), given) if cases else None
+        sheet = sheet_of(opened, cases, opened.rubrics().values(), given) if cases else None
         if sheet is None:
             notice("without --cases FILE the viewer shows verdicts without texts")
         tell(f"reading {run}")

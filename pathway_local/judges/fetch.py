@@ -26,7 +26,6 @@ from pathway_local.judges.weights import (
     weights_hash,
     write_record,
 )
-from pathway_local.system.machine import GB, free_disk
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
@@ -84,10 +83,6 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     try:
         planned = take(revision=spec.revision, dry_run=True)
         commit = _commit(spec, planned)
-        needed, free = sum(file.file_size or 0 for file in planned if file.will_download), free_disk(folder)
-        if needed > free:
-            said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
-            raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
         folder.mkdir(parents=True, exist_ok=True)
         take(revision=commit, dry_run=False)
     except PathwayError:

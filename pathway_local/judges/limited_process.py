@@ -9,12 +9,12 @@ all that was asked.
 import json
 import resource
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError, nodes
+from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -59,31 +59,18 @@ def rendered(template: str, asked: list[tuple[list[dict[str, str]], dict[str, ob
     now = datetime.now()  # the same for all conversations, which are compared
     environment.globals |= {"raise_exception": _refuse, "strftime_now": now.strftime}
     compiled = environment.from_string(template)
-    # A template that takes none for a list, or asks for a date, fails with what transformers gives it by default.
-    empty: dict[str, object] = {"tools": [], "documents": [], "functions": [], "date_string": now.strftime("%d %b %Y")}
     texts: list[str | None] = []
     errors: list[str] = []
     for turns, variables in asked:
-        defaults: Sequence[dict[str, object]] = ({"tools": None, "documents": None}, empty)
-        text, error = _first_text(compiled, {"messages": turns, **variables}, defaults)
-        texts.append(text)
-        errors.append(error)
-    return {"texts": texts, "errors": errors}
-
-
-def _first_text(
-    compiled: Template, variables: dict[str, object], defaults: Sequence[dict[str, object]]
-) -> tuple[str | None, str]:
-    """Return the text with the first defaults that work, or None and the error with the first."""
-    errors: list[str] = []
-    for each in defaults:
         try:
-            return compiled.render(**each | variables), ""
+            texts.append(compiled.render(**{"tools": None, "documents": None, **variables}, messages=turns))
+            errors.append("")
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
+            texts.append(None)
             errors.append(str(error).strip()[:1000] or type(error).__name__)
-    return None, errors[0]
+    return {"texts": texts, "errors": errors}
 
 
 def _as_json(value: object, ensure_ascii: bool = False, **options: Any) -> str:

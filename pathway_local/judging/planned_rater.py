@@ -19,7 +19,6 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.system.machine import Machine, this_machine
 
 
@@ -97,7 +96,7 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if run is None or not judging_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows some.")
     judged = {rater.rubric for rater in judging_raters(run)}
-    return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
+    return {name: rubric for name, rubric in run.rubrics().items() if name in judged}
 
 
 def planned_raters(

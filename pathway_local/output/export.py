@@ -25,7 +25,6 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
@@ -98,7 +97,7 @@ class VerdictTable:
 
 def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:
     """The columns that a user asked for: by their names, a score's also as `label`, its reason as `reason`."""
-    scores = [(rubric, score) for rubric in rubrics_of(run).values() for score in rubric.format.scores]
+    scores = [(rubric, score) for rubric in run.rubrics().values() for score in rubric.format.scores]
     short = {suffix[1:]: [f"{score}{suffix}" for _, score in scores] for suffix in SUFFIXES}
     short["reason"] = [*(reason_field(rubric.format, score) for rubric, score in scores), *NOTES]
     chosen: list[str] = []
@@ -261,4 +260,4 @@ def _columns(run: RunFile) -> tuple[dict[str, RubricColumns], str]:
         raise UsageError(f"the run holds no verdicts: they were purged at {at} UTC", "Judge the cases again.")
     if not run.raters():
         raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
-    return columns_by_rubric(run, rubrics_of(run)), at
+    return columns_by_rubric(run, run.rubrics()), at

@@ -16,7 +16,7 @@ from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember, remember_kept
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubric_of, rubrics_of, store_rubric
+from pathway_local.runs.run_rubrics import rubric_of, store_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import output_file
@@ -179,7 +179,7 @@ def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command
 
 def _same(run: RunFile, cases: CasesFile, known: dict[str, set[str]]) -> Iterator[CaseRef]:
     """Yield the cases of the file that have texts which a rater of the run saw."""
-    rubrics = list(rubrics_of(run).values())
+    rubrics = list(run.rubrics().values())
     for item in cases:
         if isinstance(item, Case) and item.id in known:
             hashes = {fingerprint(run.key, rubric.texts_of(item)) for rubric in rubrics}

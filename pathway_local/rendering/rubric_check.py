@@ -131,9 +131,8 @@ def _lengths(writer: PromptWriter) -> Lengths:
     """Return the lengths, found with short texts: a long sample shown twice would count as the rubric's own."""
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
-    blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
     short = dict.fromkeys(inputs, "7 & 8")
-    prompts = _prompts(writer, short, inputs, *({**inputs, name: ""} for name in blank))
+    prompts = _prompts(writer, short, inputs)
     reply = prompts[0].reply
     texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))

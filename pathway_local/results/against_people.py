@@ -134,13 +134,6 @@ class AgainstPeople:
         apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
         return np.stack(apart, axis=1) if apart else np.empty((len(self.scores), 0))
 
-    @property
-    def shared(self) -> int:
-        """The cases of the benchmark: those that all judges and at least two people of the reference scored."""
-        given = np.isfinite(self.scores)
-        both = given[:, self.judges].all(axis=1) & (given[:, self.reference].sum(axis=1) >= 2)
-        return int(both.sum())
-
     def tables(self) -> Iterator[Table]:
         """Yield the benchmark and two judges; those without rows have nothing to show."""
         yield from self._benchmark()

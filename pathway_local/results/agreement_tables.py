@@ -10,7 +10,7 @@ from pathway_local.note import Note
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
-from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
 from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
@@ -44,20 +44,20 @@ def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: A
     """Every table about a rubric's scores; the raters come first, with what must be said of all."""
     every, tables = [ScoreAgreement(data, matrix, options) for matrix in matrices], list[Table]()
     for found, errors in zip(every, group_error_tables([each.people for each in every]), strict=True):
+        bad = bad_answers(data, found.whole, options)
         figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
-        tables += [*_bad(data, found.whole, options), _raters(found), *(each for each in figures if each.rows)]
+        tables += [*_bad(bad, options), _raters(found, bad), *(each for each in figures if each.rows)]
         tables += [*found.corrected.tables, *_matrices(found)]
     return tables
 
 
-def _bad(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[Table]:
+def _bad(found: BadAnswers | None, options: AgreementOptions) -> Iterator[Table]:
     """Yield how many answers are bad by each judge, under the heading of the score."""
-    found = bad_answers(data, matrix, options)
     for table in bad_table([found] if found else (), options.by, options.rater):
-        about = {"rubric": matrix.rubric, "score": matrix.score, "levels": table.rows[0]["levels"], **table.about}
-        notes = [
-            note for note in table.notes if note.kind != "warning"
-        ]  # the corrected mean says why there is no sample
+        first = table.rows[0]
+        about = {name: first[name] for name in ("rubric", "score", "levels")} | dict(table.about)
+        # The corrected mean says why there is no sample.
+        notes = [note for note in table.notes if note.kind != "warning"]
         yield replace(table, about=about, notes=notes, heading=("rubric", "score"), section=SECTION)
 
 
@@ -66,7 +66,7 @@ def _coverage(found: ScoreAgreement, rater: MatrixRater) -> float:
     return rater.verdicts / max(len(found.matrix.case_ids), 1)
 
 
-def _raters(found: ScoreAgreement) -> Table:
+def _raters(found: ScoreAgreement, bad: BadAnswers | None) -> Table:
     matrix = found.matrix
     columns = [
         Column("rater", "rater"), Column("kind", "key"), Column("scored", "count"),
@@ -82,7 +82,8 @@ def _raters(found: ScoreAgreement) -> Table:
         }
         for rater in found.raters
     ]  # fmt: skip
-    notes = [*(Note(note.key, note.values, "answer") for note in stand_in(found)), *_notes(found)]
+    notes = [Note(note.key, note.values, "answer") for note in stand_in(found)]
+    notes += [*([next_step(bad)] if bad else []), *_notes(found)]
     about: dict[str, object] = {"cases": len(matrix.case_ids)}
     about |= {"scale": "nominal" if matrix.nominal else "ordinal"}
     about |= {"levels": list(matrix.levels), "special": list(matrix.special)}

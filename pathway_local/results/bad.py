@@ -285,7 +285,7 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
             tables.append(_chatbots(each, first, by))
             rows = [(place, each.row(place)) for place in judges]
             told.append((each, rows))
-            steps.append(_next_step(each, rows[0][1] if rows else {}))
+            steps.append(next_step(each))
     return tables, [*sentences(told), *(step for at, step in enumerate(steps) if step not in steps[:at])]
 
 
@@ -304,15 +304,17 @@ def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
     return Table("overview", about, [*columns, Column("mean", "estimate")], made)
 
 
-def _next_step(found: BadAnswers, row: Row) -> Note:
-    """What to do next: find labels, more bad ones among them, or read what the judge passes."""
-    passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
-    if not row:
+def next_step(found: BadAnswers) -> Note:
+    """What to do next, by the first judge: find labels, more bad ones among them, or read what the judge passes."""
+    judges = found.matrix.scoring(*JUDGES)
+    if not judges:
         return Note("next_judge", kind="answer")
     if not isinstance(found.design, LabelDesign):
         return Note("next_sample", kind="answer")
+    row = found.row(judges[0])
+    passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
         return Note("next_labels", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
-        return Note("next_people", {"judge": row.get("rater", "")}, "answer")
+        return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")

@@ -121,31 +121,26 @@ def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
 
 
 def _answer(found: Sequence[Planned], units: Note, aim: Note) -> Iterator[Note]:
-    """Yield what is planned and how to go on, or why nothing is and what to do."""
-    planned = max((each.needed for each in found if isinstance(each.needed, int)), default=0)
-    if not planned:
-        reasons = dict.fromkeys(each.needed.reason for each in found if isinstance(each.needed, Undefined))
-        yield Note("nothing_planned", {"aim": aim, "reasons": list(reasons)}, "answer")
-        return
-    now = min(each.now for each in found if isinstance(each.needed, int))
-    assumed = any(each.source == JUDGE_ALONE and each.rated for each in found)
-    yield Note("planned_for", {"aim": aim}, "answer")
-    told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
-    yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
-    if now < planned:
-        yield Note("plan_looks_once", {}, "answer")
-    if assumed or (units.key == "unit_labels" and any(each.source == JUDGE_ALONE for each in found)):
-        yield Note("assumed_to_follow", {"followed": FOLLOWED}, "note")
+    """Yield what is planned and how to go on, and why a figure is not planned."""
+    sizes = [each.needed for each in found if isinstance(each.needed, int)]
+    if sizes:
+        planned, now = max(sizes), min(each.now for each in found if isinstance(each.needed, int))
+        yield Note("planned_for", {"aim": aim}, "answer")
+        told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
+        yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
+        if now < planned:
+            yield Note("plan_looks_once", {}, "answer")
+        if units.key == "unit_labels" and any(each.source == JUDGE_ALONE for each in found):
+            yield Note("assumed_to_follow", {"followed": FOLLOWED}, "note")
+    for each in found:
+        if isinstance(each.needed, Undefined):
+            about = {"rater": each.rater, "rubric": each.rubric, "score": each.score, "reason": each.needed}
+            yield Note("figure_not_planned", about, "note" if sizes else "answer")
 
 
 def _notes(found: Sequence[Planned], people: str) -> Iterator[Note]:
-    if not people and sum(isinstance(each.needed, int) for each in found) > 1:
+    if not people and len(found) > 1:
         yield Note("figures_share", {"count": len(found)}, "note")
-    if any(isinstance(each.needed, int) for each in found):
-        for each in found:
-            if isinstance(each.needed, Undefined):
-                told: dict[str, object] = {"rater": each.rater, "rubric": each.rubric, "score": each.score}
-                yield Note("figure_not_planned", told | {"reason": each.needed}, "note")
     for now, rated in dict.fromkeys((each.now, each.rated) for each in found if each.now < each.rated):
         yield Note("rated_cases_left_out", {"people": people, "kept": now, "rated": rated}, "note")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.rater import Rater, raters_named
+from pathway_local.rater import JUDGES, Rater, RaterKind, raters_named
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
@@ -17,14 +17,21 @@ from pathway_local.results.bad import bad_answers, bad_table, check_bad, overvie
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import CompareOptions, ComparisonPlan
 from pathway_local.results.mistakes import mistakes_in
-from pathway_local.results.summary import findings, missed, summary_tables
-from pathway_local.results.table import Table, unasked
+from pathway_local.results.summary import summary_tables
+from pathway_local.results.table import Table, score_title, unasked
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import Job
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded, names_of
+
+MOST_FINDINGS = 3
+
+MANY_FAILURES = 0.05
+
+FEW_LABELS = 50
+"""With fewer labelled cases, intervals of agreement are wide."""
 
 
 class ReportOptions(Options):
@@ -70,8 +77,6 @@ def report(data: Scores, options: ReportOptions) -> Report:
     kinds, places = {rater.name: rater.kind for rater in data.raters}, list(data.rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     first, told = overview(bad, (comparison.between if comparison else plan.by) or _chatbots(data))
-    covered = {each.matrix.rubric for each in bad}
-    others = [group for group in whole if group.rubric not in covered]
     # What the first page says stands there alone.
     own = bad_table(bad, plan.by)
     tables = [replace(each, notes=[note for note in each.notes if note.kind != "answer"]) for each in own]
@@ -84,8 +89,8 @@ def report(data: Scores, options: ReportOptions) -> Report:
         rubrics=data.rubrics,
         raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
-        findings=[*told, *(findings(others, kinds) if others or not whole else ())],
-        warnings=[*mistakes_in(data), *missed(whole, _labelled(matrices))],
+        findings=[*told, *_commonest(whole, kinds)],
+        warnings=[*mistakes_in(data), *_missed(whole, _labelled(matrices))],
         tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,
@@ -113,7 +118,9 @@ def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOpti
             against = plan.against if raters_named(plan.against, rated) else ""
             compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
             own = [matrix for matrix in matrices if matrix.rubric == name]
-            yield from (each for each in agreement_tables(data, own, compared) if each.key != "bad")
+            for each in agreement_tables(data, own, compared):
+                if each.key != "bad":  # what to do next stands on the first page
+                    yield replace(each, notes=[note for note in each.notes if not note.key.startswith("next_")])
 
 
 def _summaries(data: Scores, whole: Sequence[Group], parts: Sequence[Group], plan: ReportOptions) -> Iterator[Table]:
@@ -136,3 +143,35 @@ def _labelled(matrices: Sequence[RatingsMatrix]) -> dict[str, int]:
             count = int(np.isfinite(matrix.given[:, people]).any(axis=1).sum())
             found[matrix.rubric] = max(count, found.get(matrix.rubric, 0))
     return found
+
+
+def _commonest(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:
+    """Yield the most frequent values of the first scores without an order, by judges, or else by people."""
+    scored = [(group, score) for group in groups for score in group.scores.values() if score.n]
+    if not scored:
+        yield Note("nothing_yet", kind="answer")
+    nominal = [(group, score) for group, score in scored if score.declared.scale == "nominal"]
+    judged = [(group, score) for group, score in nominal if kinds[group.rater] in JUDGES]
+    for group, score in (judged or nominal)[:MOST_FINDINGS]:
+        most = max(score.counts.values())
+        values = [score.declared.levels.get(value, str(value)) for value, n in score.counts.items() if n == most]
+        told = {"rater": group.rater, "rubric": score_title(group.rubric, score.name), "value": values}
+        cases = max(each.cases for each in groups if each.rubric == group.rubric)
+        yield Note("commonest_finding", {**told, "share": most / score.n, "scored": score.n, "cases": cases}, "answer")
+
+
+def _missed(groups: Sequence[Group], labelled: Mapping[str, int]) -> Iterator[Note]:
+    """Yield a warning for each rater with many failures, and for each rubric with few cases `labelled` by people."""
+    for group in groups:
+        failed = group.failures.total()
+        if failed > MANY_FAILURES * group.cases:
+            told = {"rater": group.rater, "rubric": group.rubric, "failed": failed, "cases": group.cases}
+            yield Note("many_failures", told | {"share": failed / group.cases}, "warning")
+    unrated = {group.rubric for group in groups} - set(labelled)
+    if unrated and not labelled:
+        yield Note("no_people", kind="warning")
+    elif unrated:
+        yield Note("no_people_under", {"rubrics": sorted(unrated)}, "warning")
+    for rubric, count in labelled.items():
+        if count < FEW_LABELS:
+            yield Note("few_labels", {"count": count, "rubric": rubric}, "warning")

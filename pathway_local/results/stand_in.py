@@ -14,9 +14,6 @@ from pathway_local.statistics.intervals import Standing
 RELIABLE, TENTATIVE = 0.8, 0.667
 """Krippendorff (Content Analysis, 2004): rely on scores with an alpha of the first; below the second draw nothing."""
 
-LABELS = 50
-"""Cases that people should rate at least: with fewer, intervals are mostly too wide to decide anything."""
-
 NAMED = 4
 """Figures that a sentence quotes at most."""
 
@@ -31,7 +28,7 @@ Said = list[str] | Note
 
 
 def stand_in(found: ScoreAgreement) -> tuple[Note, ...]:
-    """Whether judges can stand in for people here, which figure to quote, and what would help; empty without raters."""
+    """Whether judges can stand in for people here, and which figure to quote; empty without raters."""
     return tuple(_Answer(found).sentences()) if any(rater.verdicts for rater in found.raters) else ()
 
 
@@ -75,8 +72,6 @@ class _Answer:
         if self.alpha:
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
             yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
-        if said := self._help():
-            yield said
 
     def _why_nobody(self) -> Note:
         if any(rater.kind == "human" for rater in self.found.raters):
@@ -151,28 +146,6 @@ class _Answer:
         if pairs and self.judges:
             figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
             yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(figures)})
-
-    def _help(self) -> Note | None:
-        named = bool(self.found.options.rater)
-        if not self.people:
-            return Note("help_name_people") if named else Note("help_draw", {"count": LABELS})
-        if self.repeating and self.judges:
-            return Note("help_rated_alone")
-        if self.no_people:
-            return Note("help_people")
-        if len(self.people) == 1:
-            return Note("help_second_person")
-        if self.people_disagree:
-            return Note("help_agree_first")
-        if not self.judges:
-            return None if named else Note("help_let_judge")
-        averages = self.found.people.benchmark
-        unclear = [each for each in averages if each.standing == "can't tell"]
-        if any(isinstance(each.difference.interval, Interval) for each in unclear):
-            return Note("help_more_cases", {"cases": self.found.people.shared})
-        if averages and all(each.standing in ("better", "not worse") for each in averages):
-            return Note("help_fresh_sample")
-        return Note("help_read")
 
 
 def _figures(named: Iterator[tuple[str, Estimate]]) -> Note:

@@ -6,15 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, Options, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
-from pathway_local.results.table import Cell, Column, Level, Table, score_title
+from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.figure import Interval
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -243,57 +242,3 @@ ANALYSIS = Analysis(
     summary,
     ("pathway-local summary my.run", "pathway-local summary my.run --by chatbot --min-group 5"),
 )
-
-
-MOST_FINDINGS = 3
-
-MANY_FAILURES = 0.05
-
-FEW_LABELS = 50
-"""With fewer labelled cases, intervals of agreement are wide."""
-
-
-def findings(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:
-    """Yield a note for each of the first means of judges, with its interval and coverage; without judges, of people."""
-    judged = [group for group in groups if kinds[group.rater] in JUDGES]
-    scores = [(group, score) for group in judged or groups for score in group.scores.values() if score.n]
-    for group, score in scores[:MOST_FINDINGS]:
-        cases = max(each.cases for each in groups if each.rubric == group.rubric)
-        yield _finding(group, score, cases)
-    if len(scores) > MOST_FINDINGS:
-        yield Note("more_findings", {"count": len(scores) - MOST_FINDINGS}, "answer")
-    if not scores:
-        yield Note("nothing_yet", kind="answer")
-
-
-def _finding(group: Group, score: ScoreSummary, cases: int) -> Note:
-    told = {"rater": group.rater, "rubric": score_title(group.rubric, score.name), "scored": score.n, "cases": cases}
-    value, interval = score.mean.value, score.mean.interval
-    if isinstance(value, Undefined):
-        most = max(score.counts.values())
-        commonest = [
-            score.declared.levels.get(value, str(value)) for value, count in score.counts.items() if count == most
-        ]
-        return Note("commonest_finding", {**told, "value": commonest, "share": most / score.n}, "answer")
-    ends = [value for value in score.counts if value not in score.declared.special]
-    told |= {"mean": value, "low": float(min(ends)), "high": float(max(ends))}
-    if isinstance(interval, Interval):
-        return Note("mean_finding", told | {"mean_interval": interval}, "answer")
-    return Note("mean_finding_alone", told, "answer")
-
-
-def missed(groups: Sequence[Group], labelled: Mapping[str, int]) -> Iterator[Note]:
-    """Yield a warning for each rater with many failures, and for each rubric with few cases `labelled` by people."""
-    for group in groups:
-        failed = group.failures.total()
-        if failed > MANY_FAILURES * group.cases:
-            told = {"rater": group.rater, "rubric": group.rubric, "failed": failed, "cases": group.cases}
-            yield Note("many_failures", told | {"share": failed / group.cases}, "warning")
-    unrated = {group.rubric for group in groups} - set(labelled)
-    if unrated and not labelled:
-        yield Note("no_people", kind="warning")
-    elif unrated:
-        yield Note("no_people_under", {"rubrics": sorted(unrated)}, "warning")
-    for rubric, count in labelled.items():
-        if count < FEW_LABELS:
-            yield Note("few_labels", {"count": count, "rubric": rubric}, "warning")

@@ -9,11 +9,6 @@ from pathway_local.rubrics.rubric import Rubric, compiled
 from pathway_local.runs.run_file import RunFile
 
 
-def rubrics_of(run: RunFile) -> dict[str, Rubric]:
-    """Return the rubrics of a run by name."""
-    return run.rubrics()
-
-
 def store_rubric(run: RunFile, rubric: Rubric) -> None:
     """Add a rubric to the run. Raises RaterChanged if the run has outcomes under another one of that name."""
     run.add_rubric(rubric.name, rubric.text, compiled(rubric))
@@ -21,7 +16,7 @@ def store_rubric(run: RunFile, rubric: Rubric) -> None:
 
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
     """Return the run's rubric of that name; without a name, all of them. Raises UnknownName."""
-    return [rubric_of(run, name)] if name else list(rubrics_of(run).values())
+    return [rubric_of(run, name)] if name else list(run.rubrics().values())
 
 
 def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> tuple[list[Rubric], dict[str, str]]:

@@ -17,7 +17,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
+from pathway_local.runs.run_rubrics import rubrics_rated_by
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
@@ -46,7 +46,7 @@ class Scores:
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
         """The run's rubrics by name."""
-        return rubrics_of(self._run)
+        return self._run.rubrics()
 
     @cached_property
     def raters(self) -> Sequence[Rater]:

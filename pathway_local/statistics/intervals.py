@@ -49,12 +49,6 @@ def cluster_sums(amounts: FloatArray, codes: IntArray) -> FloatArray:
     return np.bincount(codes, weights=amounts).astype(np.float64)
 
 
-def effective_clusters(codes: IntArray) -> float:
-    """How many clusters of equal size weigh as these do: (sum of n_g)^2 / sum of n_g^2 (Kish 1965)."""
-    sizes = np.bincount(codes).astype(np.float64)
-    return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1.0))
-
-
 def t_quantile(level: float, freedom: Any) -> Any:
     """Student's quantile for a two-sided interval of that level (Student 1908), or those for several freedoms."""
     from scipy import special  # scipy.stats would take seconds to import, and most commands need no interval

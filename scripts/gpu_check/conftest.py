@@ -111,7 +111,7 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[Work]:
+def work(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Work]:
     """A part's tools; all that it has started ends with it."""
-    yield Work(tmp_path, has_gpu())
+    yield Work(tmp_path, pytestconfig.stash[check].out, has_gpu())
     kill(below(os.getpid()))

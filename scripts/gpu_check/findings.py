@@ -32,15 +32,17 @@ class Table:
 
 @dataclass
 class Work:
-    """A part's tools and findings: `problems` make it fail, `words` are for the reader."""
+    """A part's tools and findings: `problems` make it fail, `words` are for the reader; the report goes to `out`."""
 
     folder: Path
+    out: Path
     on_gpu: bool
     problems: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
 
     def typed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         """Run a `pathway-local` command to its end."""

@@ -61,7 +61,7 @@ def _section(part: Part) -> list[str]:
         pieces.append(_table(["figure", "value"], [[name, value] for name, value in work.figures.items()]))
     for table in work.tables if work else ():
         pieces += [f"{table.title}:", _table(table.columns, table.rows)]
-    lines = (work.commands if work else [], part.output)
+    lines = (*((work.commands, work.printed) if work else ()), part.output)
     return [*pieces, *("\n".join(["```", *each, "```"]) for each in lines if each)]
 
 

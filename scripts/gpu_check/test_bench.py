@@ -1,18 +1,12 @@
 """Parts `bench_8b` and `bench_small`."""
 
-import json
 import shlex
-import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 
-from benchmark.report import AIM, RATIOS, spread
-from benchmark.stage import FREE
-from gpu_check.findings import ROOT, Figure, Table, Work, environment
+from gpu_check.findings import ROOT, Work, environment
 from pathway_local.system.machine import this_machine
 
 LARGE_GPU = 40 * 10**9
@@ -45,29 +39,12 @@ def test_bench_small(work: Work) -> None:
 
 
 def _bench(work: Work, *arguments: str) -> None:
-    out = work.folder / "bench.json"
-    command = ["scripts/bench", *arguments, *COMMON, "--out"]
-    work.commands.append(shlex.join([*command, "bench.json"]))
-    variables = environment() | {"PYTHON": sys.executable}
-    code = subprocess.run([*command, str(out)], cwd=ROOT, env=variables, check=False).returncode
-    if code or not out.exists():
-        work.problems.append(f"it ended with exit code {code}")
-    if out.exists():
-        tell_figures(work, json.loads(out.read_text("utf-8")))
-
-
-def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
-    """Note ratios and a row for each variant."""
-    ratios = told["ratios"]
-    rows = [_row(name, own, ratios[name]) for name, own in told["runs"].items() if own]
-    title = f"{told['shape']} in {told['dtype']}, --detail {told['detail']}; median (least–most) of the rounds"
-    work.tables.append(Table(title, ["variant", "cases/s", "tokens written a case", *RATIOS], rows))
-    work.figures |= {f"judge, {kind}": statistics.median(values) for kind, values in ratios["judge"].items() if values}
-    if values := ratios["judge"][f"of {FREE}"]:
-        work.words.append(f"judge: {spread(values)} of vLLM without grammars, aim: {AIM}")
-
-
-def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:
-    pace = [run["cases"] / run["seconds"] for run in runs]
-    written = statistics.median(run["generated"] / run["cases"] for run in runs)
-    return [name, spread(pace), round(written, 1), *(spread(ratios.get(kind, [])) for kind in RATIOS)]
+    """Run the benchmark; the report has its tables, and all its figures lie beside the report."""
+    out = work.out / f"bench-{arguments[1]}.json"
+    command = ["scripts/bench", *arguments, *COMMON, "--out", str(out.absolute())]
+    work.commands.append(shlex.join(command))
+    variables = environment() | {"PYTHON": sys.executable, "COLUMNS": "160"}
+    done = subprocess.run(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True, check=False)
+    work.printed = done.stdout.splitlines()
+    if done.returncode:
+        work.problems.append(f"it ended with exit code {done.returncode}")
