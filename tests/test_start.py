@@ -114,17 +114,6 @@ def test_a_person_chooses_the_sheet_behind_a_cover_page(desk: Desk) -> None:
     assert "--sheet Dados" in flat and "6 cases to judge." in flat
 
 
-def test_only_what_is_called_a_chatbot_is_compared_unasked(desk: Desk) -> None:
-    texts = {"Question": "Where?", "Document": "Rooms: floor 1."}
-    named = [texts | {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "Answer": f"On {n}."} for n in range(12)]
-    for called, by in (("Bot", "--by Bot "), ("Tool", "")):
-        rows = [{called if name == "Bot" else name: cell for name, cell in row.items()} for row in named]
-        desk.sheet(rows, "d.jsonl")
-        lines = desk.typed("start", "d.jsonl", "--models", "models.yaml").stdout.splitlines()
-        assert ("--keep Bot" in lines[0]) == bool(by) and "Student" not in lines[0] + lines[-1]
-        assert f"report d.run {by}--out" in lines[-1]
-
-
 @pytest.mark.parametrize("lang", ["de", "es", "fr", "pt"])
 def test_no_word_of_it_is_english_in_another_language(desk: Desk, lang: str) -> None:
     book = openpyxl.load_workbook(desk.work / "a.xlsx")
