@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import sys
 import threading
 import traceback
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
-from textwrap import wrap
 from typing import TextIO, cast
 
 import typer
@@ -40,11 +38,6 @@ FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
 _FRAMES = 3
-# Commands in messages: in backquotes, or at the end after a colon.
-_MAP = r"--map (?:'[^']*'|\S+)"
-_COMMAND = re.compile(
-    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local(?! \d)|chmod|jq|nvidia-modprobe|rm|unset) .*$"
-)
 
 
 class _Stderr(TextIOBase):
@@ -96,19 +89,13 @@ class Screen(Console):
 
     errors_only = False
 
-    def say(
-        self, said: str, style: str = "", *, label: str = "", indent: int = 0, hang: int = 0, lines: bool = False
-    ) -> None:
+    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
         """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
 
-        On a terminal it is broken at blanks, and what follows is indented by `hang`. It is never broken inside a
-        command: one that we broke could not be pasted, while one that the terminal breaks can. Elsewhere its lines
-        stay as they are.
+        A terminal breaks it where it ends: a command that we broke could not be pasted.
         """
-        parts, margin = (label + visible(with_pages(said), lines=lines)).split("\n"), " " * indent
-        if self.is_terminal:
-            parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20), hang)]
-        text = Text(margin + f"\n{margin}".join(parts))
+        margin = " " * indent
+        text = Text(margin + (label + visible(with_pages(said), lines=lines)).replace("\n", f"\n{margin}"))
         text.stylize(style, indent, indent + len(label) if label else None)
         self.print(text, soft_wrap=True)
 
@@ -151,13 +138,6 @@ class Screen(Console):
         """Leave it to the command line, which ends with 0: rich would end with 1, our code for cases that failed."""
         raise  # what rich handles while it calls this
 
-    def _broken(self, line: str, width: int, hang: int) -> list[str]:
-        # A blank inside a command becomes one at which `wrap` does not break.
-        line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
-        margin = " " * hang
-        parts = wrap(line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False) or [""]
-        return [part.replace("\xa0", " ") for part in parts]
-
 
 # Started with a stream closed (`<&-`, `>&-`), Python has none.
 sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
@@ -171,7 +151,7 @@ data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdo
 def complain(error: PathwayError) -> None:
     """Print what is wrong in one line, and what to do in another."""
     label = "error: "
-    talk.say(str(error), "bold red", label=label, hang=len(label))
+    talk.say(str(error), "bold red", label=label)
     if error.hint:
         talk.say(error.hint, indent=len(label))
 
