@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 from pathway_local.results.ranking import above, places
 from pathway_local.statistics.bradley_terry import bradley_terry, strength_differences
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 
 TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
 BASEBALL = [
@@ -68,19 +68,12 @@ def test_weights_count_comparisons_that_often() -> None:
     assert fitted(bradley_terry(first, second, wins, TEAMS, times.astype(float))) == pytest.approx(copied)
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    rng, truth, held = np.random.default_rng(7), np.array([0.8, 0.1, -0.2, -0.7]), 0
-    for _ in range(300):
-        first = rng.integers(0, 4, 200)
-        second = (first + rng.integers(1, 4, 200)) % 4
-        chance = 1 / (1 + np.exp(truth[second] - truth[first]))
-        # A tie in a fifth of the games leaves the mean of the wins as it is.
-        wins = np.where(rng.random(200) < 0.2, 0.5, rng.random(200) < (chance - 0.1) / 0.8).astype(float)
-        _, apart = fitted(strength_differences(first, second, wins, list("abcd")))
-        interval = apart[0, 3].estimate().interval
-        assert isinstance(interval, Interval)
-        held += interval.low < 1.5 < interval.high
-    assert held / 300 == pytest.approx(0.95, abs=0.035)
+def test_a_tie_is_half_a_win_of_both() -> None:
+    first, second, wins = games()
+    tied, both = np.where(np.arange(len(wins)) < 60, 0.5, wins), np.concatenate([wins, wins])
+    both[:60], both[len(wins) : len(wins) + 60] = 1, 0
+    copied = fitted(bradley_terry(np.tile(first, 2), np.tile(second, 2), both, TEAMS))
+    assert fitted(bradley_terry(first, second, tied, TEAMS)) == pytest.approx(copied)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def test_the_mean_of_a_file_follows_its_formula() -> None:
     assert implied_error(found.corrected, freedom) ** 2 == pytest.approx((1 - 80 / 400) * residuals.var(ddof=1) / 80)
     plain = y.mean() + np.polyfit(f, y, 1)[0] * (judge.mean() - f.mean())
     assert found.corrected.value == pytest.approx(plain, abs=0.01)
+    assert correct(judge - 1, people).corrected.value == pytest.approx(found.corrected.value)
 
 
 def test_a_good_judge_shortens_the_interval_and_a_useless_one_hardly_lengthens_it() -> None:
@@ -103,13 +104,6 @@ def test_a_good_judge_shortens_the_interval_and_a_useless_one_hardly_lengthens_i
     useless = correct(chance, people)
     assert width(useless.corrected) < 1.05 * width(useless.labels_only)
     assert useless.judge_mean == pytest.approx(chance.mean())
-
-
-def test_a_judge_that_is_one_point_off_does_not_move_the_result() -> None:
-    judge, _, people = file_of(6, 500, 60)
-    found, moved = correct(judge, people), correct(judge - 1, people)
-    assert moved.corrected.value == pytest.approx(found.corrected.value)
-    assert moved.judge_mean == pytest.approx(judge.mean() - 1)
 
 
 def test_cases_without_a_verdict_stay_in() -> None:
@@ -376,15 +370,6 @@ def test_few_labels_make_no_difference_and_say_why() -> None:
     given[-10:] = people[-10:]
     result = difference(judge, given, np.zeros(2 * QUESTIONS, dtype=np.int64))
     assert result.corrected.missing == "the labels come from 1 clusters, under 10"
-
-
-def test_the_interval_covers_the_difference_as_often_as_it_says() -> None:
-    held, replications = 0, 400
-    for seed in range(replications):
-        people, judge = scores(1000 + seed)
-        found = difference(judge + np.where(FIRST, 0.5, 0), labelled(people, seed, 60))
-        held += holds(found.corrected.estimate(), 0.2)
-    assert stats.binomtest(held, replications, 0.95).pvalue > 0.001
 
 
 def test_groups_that_share_no_question_are_compared_by_their_means() -> None:

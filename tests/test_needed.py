@@ -1,11 +1,9 @@
 """Planned numbers, against power and simulated widths."""
 
 import numpy as np
-import pytest
 from scipy import stats
 
-from pathway_local.statistics.corrected import Correction, corrected_mean
-from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.needed import LEAST, Pilot, labels_for_width, units_to_detect
 
 
@@ -18,26 +16,6 @@ def test_as_many_are_needed_as_the_power_says() -> None:
 
     assert power(count - 2) < 0.8 <= power(count + 2)
     assert isinstance(units_to_detect(1e-9, 1.0, 0.05), Undefined)
-
-
-@pytest.mark.parametrize(("shares", "pilot"), [((0.05, 0.1, 0.2, 0.35, 0.3), 60), ((0.03, 0.03, 0.03, 0.06, 0.85), 60)])
-def test_the_width_is_reached_in_as_many_files_as_it_says(shares: tuple[float, ...], pilot: int) -> None:
-    """The share of 100 files whose interval is as narrow with the planned number of labels."""
-    rng, reached = np.random.default_rng(5), 0
-    for _ in range(100):
-        truth = rng.choice(np.arange(1.0, 6.0), p=shares, size=1000)
-        judge, order = np.clip(np.round(truth + rng.normal(0.3, 0.7, 1000)), 1, 5), rng.permutation(1000)
-        first, second = (np.full(1000, np.nan) for _ in range(2))
-        first[order[:pilot]] = truth[order[:pilot]]
-        found = corrected_mean(judge, first, (1, 5))
-        assert isinstance(found, Correction)
-        count = labels_for_width(found.pilot, 0.1)
-        assert isinstance(count, int)
-        second[order[:count]] = truth[order[:count]]
-        again = corrected_mean(judge, second, (1, 5))
-        assert isinstance(again, Correction) and isinstance(again.corrected.interval, Interval)
-        reached += again.corrected.interval.high - again.corrected.interval.low <= 0.2
-    assert reached >= 75
 
 
 def test_what_labels_can_not_change_may_be_too_much() -> None:

@@ -13,7 +13,9 @@ SMALL = {
     "difference of means, 15 uneven classes": 0.9,
     "corrected mean, 85% fives, 60 labels of 2 strata": 0.9,
     "places of 4 equal chatbots, 12 students": 0.9,
+    "corrected difference, 12 students, 60 labels": 0.9,
     "half-width 0.12, typical, pilot of 30": 0.72,
+    "half-width 0.1, 85% fives, pilot of 60": 0.75,
     "doubt tells many errors, 400 labels, half of the errors skipped": 0.9,
 }
 FILES = 60
