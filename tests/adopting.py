@@ -11,7 +11,7 @@ from pathway_local.rubrics.spelling import block_of
 
 def proposed(prompt: str | bytes, where: str = "mine.txt", inputs: Sequence[str] = ()) -> Proposal:
     """Return what the prompt shows."""
-    read = read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where, inputs)
+    read = read_prompt(prompt if isinstance(prompt, str) else prompt.decode(), where, inputs)
     return propose(read.body, list(read.inputs))
 
 
@@ -24,7 +24,7 @@ def adopted_text(
     swap: Mapping[str, str] | None = None,
 ) -> str:
     """Return the rubric's file, with the fields that are declared in place of those that were read, all whole."""
-    read = read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where, inputs)
+    read = read_prompt(prompt if isinstance(prompt, str) else prompt.decode(), where, inputs)
     found = propose(read.body, list(read.inputs))
     declared, lines = declared or found.declared, found.lines if lines is None else lines
     assert read.inputs and (declared != found.declared or not found.open), found

@@ -67,16 +67,11 @@ def by_hand(path: Path, *statements: str) -> None:
     "statement",
     [
         "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9",
-        "UPDATE outcomes SET scores = replace(scores, '0.25', '0.26') WHERE case_key = 9",
-        "UPDATE outcomes SET fields = '{}' WHERE case_key = 9",
-        "UPDATE outcomes SET failure_kind = 'bad-row' WHERE case_key = 8",
         "UPDATE outcomes SET failure_message = NULL, marks = failure_message WHERE case_key = 8",
         "DELETE FROM outcomes WHERE case_key = 300",
         "DELETE FROM outcomes",
         "UPDATE cases SET case_id = 'another' WHERE key = 5",
         'UPDATE cases SET metadata = \'{"group":"b"}\' WHERE key = 5',
-        "UPDATE raters SET name = 'gold'",
-        "UPDATE raters SET kind = 'human'",
         "UPDATE rubrics SET text = 'Be kind.', sha256 = 'x'",
         "UPDATE run SET key = randomblob(32)",
         "UPDATE outcomes SET sheet_job = 1 WHERE case_key = 9",
@@ -136,10 +131,7 @@ def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE settings SET value = '\"checked by people\"' WHERE name = 'label:a judge'",
         "DELETE FROM settings",
-        'UPDATE jobs SET facts = \'{"seal":"namespace"}\'',
-        "UPDATE jobs SET status = 'failed' WHERE id = 1",
         "INSERT INTO jobs (command, facts, started) VALUES ('[]', '{}', 'x')",
     ],
 )

@@ -4,14 +4,12 @@ import os
 import random
 import resource
 import shutil
-import signal
 import sqlite3
 import stat
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -384,66 +382,3 @@ def test_a_read_only_folder(read_only_folder: Path) -> None:
         RunFile.open(read_only_folder / "may.run")
     assert "may write" in refused.value.hint
     assert sorted(entry.name for entry in read_only_folder.iterdir()) == ["cut.run", "cut.run-wal", "may.run"]
-
-
-# Killed at any moment
-
-WRITER = """
-import random, sys, time
-from pathway_local.case import Case, fingerprint
-from pathway_local.errors import RunFileError
-from pathway_local.rater import Rater
-from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure, Score, Verdict
-
-path, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-rng = random.Random(seed)
-try:
-    run = RunFile.create(path)
-except RunFileError:
-    run = RunFile.open(path)
-with run:
-    run.add_rubric("grounded", "Judge it.", "{}")
-    rater = run.add_rater(Rater("demo", "judge", "grounded", {"samples": 1}))
-    cases = [Case(f"c{n}", {"answer": f"text {n}"}, {}, n) for n in range(count)]
-    hashes = {case.id: fingerprint(run.key, case.inputs) for case in cases}
-    done = run.judged(rater, list(hashes))
-    print(len(done), flush=True)
-    shown = len(done)
-    for case in cases:
-        if done.get(case.id) == hashes[case.id]:
-            continue
-        if rng.random() < 0.1:
-            run.put(rater, case.ref(hashes[case.id]), Failure("engine", "it ended"))
-        run.put(rater, case.ref(hashes[case.id]), Verdict({"score": Score(1 + case.row % 5)}, {"n": case.row}))
-        shown += 1
-        if rng.random() < 0.2:
-            print(shown, flush=True)
-        time.sleep(0.0005)
-"""
-
-
-@pytest.mark.soak
-def test_killed_at_any_moment_every_case_ends_with_one_outcome(path: Path) -> None:
-    count, rng, shown = 1500, random.Random(3), 0
-    for attempt in range(20):
-        arguments = [sys.executable, "-c", WRITER, str(path), str(count), str(attempt)]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            starting = attempt % 4 == 0  # killed as it starts or makes the file
-            if not starting:
-                writer.stdout.readline()
-            time.sleep(rng.random() * (0.25 if starting else 0.06))
-            writer.send_signal(signal.SIGKILL)
-            lines = writer.stdout.read().splitlines()
-            shown = max([shown, *map(int, lines)])
-        if path.exists():
-            with RunFile.read(path) as reader:
-                verdicts = [r for r in reader.records() if isinstance(r.outcome, Verdict)] if reader.raters() else []
-            assert len(verdicts) >= shown
-    assert 0 < shown < count, "the kills came too early or too late to test anything"
-    subprocess.run([sys.executable, "-c", WRITER, str(path), str(count), "99"], check=True, capture_output=True)
-    with RunFile.read(path) as reader:
-        found = [(record.case_id, record.outcome) for record in reader.records()]
-    assert found == [(f"c{n}", Verdict({"score": Score(1 + n % 5)}, {"n": n})) for n in range(count)]
-    assert stored(path, "SELECT count(*) FROM outcomes") == [(count,)]

@@ -40,7 +40,7 @@ COMPLETED = {
 
 
 def read(prompt: str) -> Read:
-    return read_prompt(prompt.encode(), "mine.txt")
+    return read_prompt(prompt, "mine.txt")
 
 
 def fields(prompt: str) -> dict[str, str]:
@@ -313,7 +313,7 @@ def test_a_template_of_ours_stays_byte_for_byte() -> None:
 
 
 def test_inputs_without_marks_follow_in_a_user_turn(tokenizer: JudgeTokenizer) -> None:
-    prompt = read_prompt(b"Is {it} right?\nsystem:\nSay {{yes}}.", "mine.txt", ["question", "answer"])
+    prompt = read_prompt("Is {it} right?\nsystem:\nSay {{yes}}.", "mine.txt", ["question", "answer"])
     assert list(prompt.inputs) == ["question", "answer"] and not read("Is it right?").inputs
     made = adopted_text("Is {it} right?\nsystem:\nSay {{yes}}.", declared="score: 1-5", inputs=["question", "answer"])
     rubric = parse_rubric(made, "mine.prompty")
@@ -324,9 +324,9 @@ def test_inputs_without_marks_follow_in_a_user_turn(tokenizer: JudgeTokenizer) -
 
 
 def test_names_that_are_given_are_the_only_marks() -> None:
-    prompt = read_prompt(b"Judge {answer} of {form}: <reply> or <other>.", "mine.txt", ["answer"])
+    prompt = read_prompt("Judge {answer} of {form}: <reply> or <other>.", "mine.txt", ["answer"])
     assert "{{ answer }} of {form}" in prompt.body
-    angles = read_prompt(b"Judge <reply> or <other>.", "mine.txt", ["reply"])
+    angles = read_prompt("Judge <reply> or <other>.", "mine.txt", ["reply"])
     assert angles.body == "Judge {{ reply }} or <other>."
 
 

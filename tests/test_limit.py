@@ -66,7 +66,7 @@ def test_a_dry_run_tells_what_judging_then_does_and_stores_nothing(desk: Desk) -
     before = sorted(desk.work.iterdir())
     said = desk.typed(*command, "--dry-run").stdout
     assert "8,192 tokens, or fewer if the engine lacks the memory" in said
-    assert "20 cases to judge, 1 would fail (duplicate-id)" in said
+    assert "cases to judge: 20, 1 would fail (duplicate-id)" in said
     assert "cases.jsonl line 21: duplicate id" in said
     [rater] = json.loads(desk.typed(*command, "--dry-run", "--json").stdout)["judges"][0]["raters"]
     assert 0 < rater["shared_tokens"] < rater["prompt_tokens"]

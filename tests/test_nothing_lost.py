@@ -289,7 +289,7 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
     assert process.returncode == 0
     desk.environment["REPLY_SCRIPT_SECONDS"] = "0"
     again = desk.typed(*desk.judging(cases))
-    assert "1 cases were judged again" in again.stderr
+    assert "judged again because their texts changed: 1" in again.stderr
     assert len(outcomes(desk.work / "may.run")) == CASES
     assert superseded(desk.work / "may.run") == 1
 

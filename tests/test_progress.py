@@ -2,8 +2,8 @@
 
 import pytest
 
-from pathway_local.cli.progress import FIRST_LINE, JobProgress
-from pathway_local.judging.pace import duration
+from pathway_local.cli.progress import JobProgress
+from pathway_local.judging.progress import FIRST_LINE, duration
 from pathway_local.judging.recorder import Tally
 from pathway_local.verdict import Tokens
 
@@ -12,7 +12,7 @@ def test_the_pace_is_that_of_judging_not_of_loading(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("pathway_local.cli.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("pathway_local.judging.progress.time.monotonic", lambda: clock[0])
     progress = JobProgress()
     progress.begin("tiny", 50)
     tally = Tally(skipped=5)
@@ -33,7 +33,7 @@ def test_lines_without_a_terminal_come_at_growing_distances(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("pathway_local.cli.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("pathway_local.judging.progress.time.monotonic", lambda: clock[0])
     progress = JobProgress()
     progress.begin("tiny", 36_000)
     progress.loading("tiny")

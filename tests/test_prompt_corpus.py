@@ -87,7 +87,7 @@ def outcome(name: str) -> tuple[str, str, Rubric | None]:
     """Return what became of a prompt, what was proposed or said, and the rubric."""
     entry = CORPUS[name]
     try:
-        prompt = read_prompt(str(entry["prompt"]).encode(), "mine.txt")
+        prompt = read_prompt(str(entry["prompt"]), "mine.txt")
     except PathwayError as error:
         return "refused", str(error), None
     if not prompt.inputs:

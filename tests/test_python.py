@@ -444,7 +444,7 @@ def test_progress_is_one_line_in_a_notebook_and_notes_stand_above_it(
 ) -> None:
     pl.judge([ROW], "pathway-answer", run=tmp_path / "a.run", engine=engine)
     err = capsys.readouterr().err
-    assert "note: column 'id' is read as the case's id" in err and "done" not in err
+    assert "note: column 'id' is read as the case's id" in err and "\r" not in err
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     pl.judge([ROW], "pathway-answer", run=tmp_path / "b.run", engine=engine)
     *_, last = capsys.readouterr().err.rstrip("\n").split("\r")

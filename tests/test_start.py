@@ -1,4 +1,4 @@
-"""`pathway-local start` leads from a sheet to its scores in a pseudo-terminal of 80 columns; without one, it prints."""
+"""`pathway-local start` leads from a sheet to its scores, in one language, in a pseudo-terminal of 80 columns."""
 
 import fcntl
 import os
@@ -14,8 +14,12 @@ import openpyxl
 import pytest
 from preloaded import Forked
 from typed import HERE, Desk
+from yaml import safe_load
 
-from pathway_local.cli.start import Choices
+from pathway_local.cli.start import Dialog
+from pathway_local.runs.run_file import RunFile
+from pathway_local.words import FOLDER
+from pathway_local.words.language import Language
 
 SCRIPT = HERE / "with_auto_engine.py"
 
@@ -50,7 +54,7 @@ class Terminal:
     def answers(self, *lines: str) -> None:
         """Type each line at the next question."""
         for line in lines:
-            self._read_until(r"(?:\]|Enter|sheet shows it|file|polite): $")
+            self._read_until(r"\n[^\n]+: $")
             os.write(self._leader, f"{line}\n".encode())
 
     def ends(self) -> int:
@@ -73,33 +77,51 @@ class Terminal:
             self.said += part.replace("\r\n", "\n")
 
 
+def plain(said: str) -> str:
+    return " ".join(re.sub(r"\x1b\[[\d;]*m", "", said).split())
+
+
 def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     person = Terminal(desk, "a.xlsx", "--models", "models.yaml")
-    person.answers("", "8", "small.prompty", "0", "8", "small.prompty", "", "", "", "9", "1", "", "", "")
+    person.answers("", "8", "small.prompty", "", "", "9", "1", "", "", "")
     assert person.ends() == 0, person.said
-    assert "Are the columns named in row 3?" in person.said
-    assert "question ← Pergunta: Onde é a sala 1?" in person.said
-    assert "Type a number from 1 to" in person.said
-    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
-    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --header-row 3"
-    judging += " --models models.yaml"
-    assert f"$ {judging} --keep Chatbot --run a.run --dry-run" in flat
-    assert f"$ {judging} --keep Chatbot --run a.run note" in flat
+    flat = plain(person.said)
+    assert "Are the columns named in row 3?" in flat and "question ← Pergunta: Onde é a sala 1?" in flat
+    assert "Type a number from 1 to" in flat and "6 cases to judge." in flat
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --header-row 3"
+    judging += " --models models.yaml --keep Chatbot"
+    assert f"Judge now with this command? {judging} --run a.run" in flat
+    assert "$ pathway-local summary a.run --by Chatbot" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")
     head = [cell.value for cell in book.worksheets[0][3]]
     assert head[:5] == ROWS[2] and "small.score" in head
     assert "by Chatbot" in (desk.work / "a-report.html").read_text()
+    with RunFile.read(desk.work / "a.run") as run:
+        [job] = run.jobs.all()
+    assert shlex.join(job.command) == f"{judging} --run a.run"
 
 
-def test_only_what_is_called_a_chatbot_is_compared_unasked(desk: Desk) -> None:
-    texts = {"Question": "Where?", "Document": "Rooms: floor 1."}
-    named = [texts | {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "Answer": f"On {n}."} for n in range(12)]
-    for called, by in (("Bot", "--by Bot "), ("Tool", "")):
-        rows = [{called if name == "Bot" else name: cell for name, cell in row.items()} for row in named]
-        desk.sheet(rows, "d.jsonl")
-        lines = desk.typed("start", "d.jsonl", "--models", "models.yaml").stdout.splitlines()
-        assert ("--keep Bot" in lines[0]) == bool(by) and "Student" not in lines[0] + lines[-1]
-        assert f"report d.run {by}--out" in lines[-1]
+@pytest.mark.parametrize("lang", ["de", "es", "fr", "pt"])
+def test_no_word_of_it_is_english_in_another_language(desk: Desk, lang: str) -> None:
+    book = openpyxl.load_workbook(desk.work / "a.xlsx")
+    book.worksheets[0].append([9, "", "No piso 9.", "", "EduBot"])
+    book.save(desk.work / "a.xlsx")
+    person = Terminal(desk, "a.xlsx", "--lang", lang, "--models", "models.yaml")
+    person.answers("", "8", "small.prompty", "", "", "1", "", "", "")
+    assert person.ends() == 0, person.said
+    english = safe_load((FOLDER / "en.yaml").read_text())
+    ours = safe_load((FOLDER / f"{lang}.yaml").read_text())
+    assert ours["start"].keys() == english["start"].keys()
+    flat = plain(person.said)
+    told = [
+        each for said in english["start"].values() for each in (said.values() if isinstance(said, dict) else [said])
+    ]
+    pieces = [
+        piece.strip() for text in told for piece in re.split(r"\{.*?\}", text) if len(piece) > 8 and "-" not in piece
+    ]
+    for piece in (*pieces, "note: ", "cases/s", "loading", "written", "missing-input"):
+        assert piece not in flat
+    assert ours["words"]["missing-input"] in flat and "row 10" not in flat
 
 
 def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
@@ -110,17 +132,13 @@ def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
     person = Terminal(desk, "d.jsonl", "--models", "models.yaml")
     person.answers("8", "small.prompty", "", "2", "", "", "2", "2")
     assert person.ends() == 0, person.said
-    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    flat = plain(person.said)
     assert "compared? 1 Bot: b0 | b1 2 Student: s0 | s0 3 none of them" in flat
     assert "--keep Student" in flat and "summary d.run --by Student" in flat
 
 
-def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
-    done = desk.typed("start", "a.xlsx", "--models", "models.yaml")
-    lines = [shlex.split(line) for line in done.stdout.splitlines()]
-    assert [line[1] for line in lines] == ["judge", "summary", "export", "report"]
-    assert {"--rubric", "groundedness", "--keep", "Chatbot", "--id", "Nº"} < set(lines[0])
-    assert not list(desk.work.glob("*.run"))
+def test_without_a_terminal_it_is_refused(desk: Desk) -> None:
+    assert "nobody is at a terminal" in desk.typed("start", "a.xlsx", "--models", "models.yaml", code=2).stderr
 
 
 def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
@@ -137,13 +155,14 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
-    assert Choices(Path(name), "en", None).results()[0] == ["pathway-local", "export", "l.run", *words]
+    command, _ = Dialog(Path(name), Language("en"), None).results()[0]
+    assert command == ["pathway-local", "export", "l.run", *words]
 
 
 def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
     person = Terminal(desk, "a.xlsx", "--lang", "pt", "--models", "models.yaml")
     person.answers("", "\x04")
     assert person.ends() == 1, person.said
-    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    flat = plain(person.said)
     assert "As rubricas incluídas estão descritas em inglês." in flat
     assert "pathway-local start a.xlsx --lang pt --models models.yaml" in flat and "Aborted" not in flat

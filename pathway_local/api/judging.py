@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from inspect import Parameter, Signature, signature
@@ -19,64 +18,14 @@ from pathway_local.engines.allocation import Allocation
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.pace import progress_line
 from pathway_local.judging.plan import OPTIONS, Plan, default_run, read_plan
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.progress import Progress
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import closing_command, exposures
-from pathway_local.system.visible import visible
-
-
-class LineProgress(Watcher):
-    """Writes notes to stderr and, in a notebook or terminal, a line of progress; nothing at all if not `shown`."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._changes = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        self._began, self._rater, self._width = time.monotonic(), "", 0
-        self._total: int | None = None
-
-    def notice(self, message: str) -> None:
-        """Write a note above the line of progress."""
-        if self._shown:
-            self._write(f"note: {in_python(message)}")
-            self.end()
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Begin a line for a judge."""
-        self.end()
-        self._rater, self._total, self._began = rater, total, time.monotonic()
-
-    def loading(self, judge: str) -> None:
-        """Show that the judge is being loaded."""
-        if self._changes:
-            self._write(f"loading {judge}")
-
-    def ready(self) -> None:
-        """Measure the pace from now on."""
-        self._began = time.monotonic()
-
-    def watch(self, tally: Tally) -> None:
-        """Show how many cases are done."""
-        if self._changes:
-            self._write(progress_line(self._rater, tally, self._total, time.monotonic() - self._began))
-
-    def end(self) -> None:
-        """Keep the line, so that the next one begins below it."""
-        if self._width:
-            sys.stderr.write("\n")
-            self._width = 0
-
-    def _write(self, text: str) -> None:
-        shown = visible(text)
-        sys.stderr.write(f"\r{shown.ljust(self._width)}")
-        sys.stderr.flush()
-        self._width = len(shown)
-
 
 COMMAND = ("python", "judge")
 """The audit trail's entry in place of a command line."""
@@ -136,7 +85,7 @@ def judge(
                 run = default_run(sheet, None)
             run = _fleeting(kept) if run is None else Path(run)
             given["rubric"] = list(_rubrics(rubric))
-            found = _judged(read_plan(sheet, run, given), engine, LineProgress(shown=progress))
+            found = _judged(read_plan(sheet, run, given), engine, _watcher(shown=progress))
         except PathwayError as error:
             error.args, error.hint = (in_python(str(error)),), in_python(error.hint)
             raise
@@ -161,7 +110,13 @@ def _rubrics(given: object) -> Iterator[FileRubric]:
             yield (each if isinstance(each, Rubric) else Rubric.of_model(each)).read
 
 
-def _judged(plan: Plan, engine: object, watcher: LineProgress) -> Run:
+def _watcher(*, shown: bool) -> Watcher:
+    """Return what shows notes on stderr and, in a notebook or terminal, a line of progress."""
+    changes = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return Progress(sys.stderr, in_python, changes=changes) if shown else Watcher()
+
+
+def _judged(plan: Plan, engine: object, watcher: Watcher) -> Run:
     check_seal(plan.seal)
     for path, others in exposures([plan.run, *([plan.cases] if isinstance(plan.cases, Path) else [])]):
         watcher.notice(f"{path} can be read by {others}: {closing_command(path)}")

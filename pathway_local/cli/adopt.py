@@ -18,8 +18,8 @@ from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
+from pathway_local.rubrics.prompty_file import read_text
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
@@ -68,14 +68,14 @@ def adopt(
 
 def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
     """Return the prompt in the file. Raises UsageError for one that is a rubric already, or that has no inputs."""
-    read = read_bytes(file)
+    text = read_text(file)
     with suppress(RubricError):
-        parse_rubric(read.decode("utf-8", "replace"), str(file))
+        parse_rubric(text, str(file))
         raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
-    prompt = read_prompt(read, str(file), input_names(inputs))
+    prompt = read_prompt(text, str(file), input_names(inputs))
     if not prompt.inputs and asks:
         told = "The prompt marks no inputs. Which texts is the judge given? Separate names with commas"
-        return answer("", told, None, lambda names: read_prompt(read, str(file), input_names(names)))
+        return answer("", told, None, lambda names: read_prompt(text, str(file), input_names(names)))
     if not prompt.inputs:
         hint = f"Complete, with names such as question, answer: rubrics adopt {shlex.quote(str(file))} --inputs '?, ?'"
         raise UsageError("the prompt marks no inputs; declare the names of the texts that the judge is given", hint)

@@ -8,7 +8,7 @@ from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Force, Run, taking
 from pathway_local.cli.show import note_export
-from pathway_local.cli.terminal import check_new, notice, talk
+from pathway_local.cli.terminal import check_new, notice, tell
 from pathway_local.output.export import export as write
 from pathway_local.output.export import export_onto
 from pathway_local.runs.run_file import RunFile
@@ -51,7 +51,7 @@ def export(
         notice(remark)
     note_export(run, out)
     if str(out) != "-":
-        talk.say(f"written: {out}")
+        tell(f"written: {out}")
     if onto is None and out.suffix.lower() == ".csv":
         better = quote(str(out.with_suffix(".xlsx")))
-        talk.say(f"for Excel, write --out {better}: it may misread a CSV file's numbers and umlauts")
+        tell(f"for Excel, write --out {better}: it may misread a CSV file's numbers and umlauts")

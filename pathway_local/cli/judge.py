@@ -37,8 +37,6 @@ from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.private_process import INTERRUPTED
-from pathway_local.words import languages
-from pathway_local.words.language import ENGLISH, Language
 
 
 def show_dry_run(found: DryRun) -> None:
@@ -61,8 +59,8 @@ def print_dry_run(found: DryRun) -> None:
 
 
 def _show_rater(found: RaterForecast) -> None:
-    parts = [f"{found.to_judge:,} cases to judge"]
-    parts += [f"{found.judged_before:,} judged before"] if found.judged_before else []
+    parts = [f"cases to judge: {found.to_judge:,}"]
+    parts += [f"judged before: {found.judged_before:,}"] if found.judged_before else []
     parts += [f"{count:,} would fail ({kind})" for kind, count in sorted(found.failures.items())]
     data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
     for each in found.first_failures:
@@ -94,7 +92,6 @@ def judge(
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.")] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).")] = None,
     force: Annotated[bool, option("", "Replace a file at --out that is not ours.", "--force")] = False,
-    lang: Annotated[str, option("LANGUAGE", f"Language of the summary: {', '.join(languages())}.")] = ENGLISH,
     as_json: Annotated[bool, option("", "Print the summary as JSON.", "--json")] = False,
     quiet: Annotated[bool, option("", "Show no progress and no notes.", "--quiet", "-q")] = False,
     dry: Annotated[
@@ -111,7 +108,7 @@ def judge(
     typed = dict(given)
     given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out), given)
-    talk.errors_only, say = quiet, terminal_words(lang)
+    talk.errors_only = quiet
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
         check_table(out, force=force or is_judges_own(plan.run, out))
@@ -125,28 +122,28 @@ def judge(
         open_log(plan.engine_log).close()
         notice(f"{plan.engine_log} keeps all that the engine prints while it loads; it holds no case text")
     if plan.cluster:
-        tallies = _heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
+        tallies = heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
     else:
         tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
-    _report(tallies, plan.run, out, force=force, as_json=as_json, say=say)
+    _report(tallies, plan.run, out, force=force, as_json=as_json)
 
 
 def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
     """Do the work, after asking at a terminal for columns that no name tells. Raises PathwayError."""
     try:
-        return _heeded(plan, work)
+        return heeded(plan, work)
     except ColumnsError as error:
         assert isinstance(plan.cases, Path)
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
         chosen = ask_columns(open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet), error)
-    return _heeded(replace(plan, map={**plan.map, **chosen}), work)
+    return heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 
-def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
+def heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T], progress: JobProgress | None = None) -> _T:
     """Do the work and show its progress; exit if a signal stopped it. Raises PathwayError."""
-    progress = JobProgress()
+    progress = progress or JobProgress()
     with listening(progress):
         try:
             result = work(plan, progress)
@@ -154,7 +151,7 @@ def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
                 return result
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
-    talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+    tell(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
     raise typer.Exit(INTERRUPTED)
 
 
@@ -167,11 +164,9 @@ def _close_off(wanted: Wanted) -> None:
         close_off(required=wanted == "required")
 
 
-def _report(
-    tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool, say: Language
-) -> None:
+def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
     if again := sum(tally.rejudged for tally in tallies):
-        notice(f"{again} cases were judged again because their texts changed")
+        notice(f"judged again because their texts changed: {again:,}")
     with RunFile.read(where) as read:
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
@@ -180,7 +175,7 @@ def _report(
     if out is not None:
         note_export(where, out)
     if str(out) != "-":
-        print_json(as_plain(found, terminal_words())) if as_json else show(unasked(found), say)
+        print_json(as_plain(found, terminal_words())) if as_json else show(unasked(found), terminal_words())
     tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

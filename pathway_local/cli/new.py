@@ -11,7 +11,7 @@ import typer
 
 from pathway_local.cli.command_help import option
 from pathway_local.cli.options import Force
-from pathway_local.cli.terminal import check_new, data, notice, print_text
+from pathway_local.cli.terminal import check_new, complain, data, notice, print_text
 from pathway_local.errors import RubricError, UnknownName, UsageError
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.criteria import new_rubric, phrases, with_meanings
@@ -53,15 +53,15 @@ def input_names(given: str) -> list[str]:
     return names
 
 
-def show_rubric(rubric: Rubric, fields: str, lines: Sequence[str]) -> None:
+def show_rubric(rubric: Rubric, fields: str, lines: Sequence[str], language: str = "en") -> None:
     """Show the declaration, an example reply, and an example prompt."""
-    found = inspect(rubric)
+    found, heads = inspect(rubric), phrases()[language]
     said = [f"--fields {shlex.quote(fields)}", *(f"--line {shlex.quote(line)}" for line in lines)]
-    print_text("Declaration", " ".join(said))
+    print_text(heads["declaration"], " ".join(said))
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-    print_text("Example of a reply", found.reply)
-    print_text("Example of a prompt", found.example)
+    print_text(heads["example_reply"], found.reply)
+    print_text(heads["example_prompt"], found.example)
 
 
 T = TypeVar("T")
@@ -99,7 +99,7 @@ def new(
     named, meanings = with_meanings(outputs, ask)
     block = declaration if named == outputs else _in_full(named)
     text = new_rubric(file.stem, language, criterion, names, block, meanings)
-    show_rubric(parse_rubric(text, str(file)), declared, lines or ())
+    show_rubric(parse_rubric(text, str(file)), declared, lines or (), language)
     if missing and not _agreed(said["ask_yes"], *said["letters"]):
         notice("nothing was written")
         return
@@ -132,5 +132,5 @@ def answer(given: str, question: str, default: str | None, read: Callable[[str],
         try:
             return read(typer.prompt(question, default=default, err=True))
         except UsageError as error:
-            notice(f"{error}. {error.hint}")
+            complain(error)
     return read(given)

@@ -104,16 +104,18 @@ def taking(options: Kinds) -> Callable[[Callable[..., None]], Callable[..., None
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        def command(ctx: typer.Context, **values: Any) -> None:
+        def command(ctx: typer.Context | None = None, **values: Any) -> None:
+            if ctx is None:  # called by another command, with what it gives
+                return function(**values)
             taken = {name: values.pop(name) for name in options}
-            function(given={name: value for name, value in taken.items() if _is_typed(ctx, name)}, **values)
+            return function(given={name: value for name, value in taken.items() if _is_typed(ctx, name)}, **values)
 
         parameters = [keyword("ctx", typer.Context)]
         for each in signature(function).parameters.values():
             taken = [keyword(name, *kind) for name, kind in options.items()] if each.name == "given" else None
             parameters += taken or [each.replace(kind=Parameter.KEYWORD_ONLY)]
         command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        command.__name__, command.__doc__, command.__annotations__ = function.__name__, function.__doc__, {}
         return command
 
     return decorate

@@ -7,7 +7,7 @@ from pathway_local.cli.analyses import kinds_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Force, Lang, Page, Run, Title, taking
 from pathway_local.cli.show import note_export, option_name, terminal_words
-from pathway_local.cli.terminal import notice, talk
+from pathway_local.cli.terminal import notice, tell
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
 from pathway_local.results.analysis import checked, naming
@@ -55,4 +55,4 @@ def report(
     )  # fmt: skip
     write_page(out, made, force=force)
     note_export(run, out)
-    talk.say(f"written: {out}")
+    tell(f"written: {out}")

@@ -1,36 +1,47 @@
-"""`pathway-local start`: from a file of cases to its scores in one dialog, which types the other commands."""
+"""`pathway-local start`: from a file of cases to its scores in one dialog, in the person's language throughout."""
 
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pathway_local.cli.case_files import example, first_rows, read_privately
+from pathway_local.cli.case_files import close_off, example, first_rows
 from pathway_local.cli.command_help import App
-from pathway_local.cli.command_line import app as every_command
+from pathway_local.cli.export import export
+from pathway_local.cli.judge import heeded
+from pathway_local.cli.new import new
 from pathway_local.cli.options import Lang, Models
-from pathway_local.cli.show import terminal_words
-from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
-from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, WeightsMissing
-from pathway_local.judges.judge_card import JudgeCard, judge_cards
+from pathway_local.cli.progress import JobProgress
+from pathway_local.cli.report import report
+from pathway_local.cli.show import option_name, show, terminal_words
+from pathway_local.cli.terminal import SOME_FAILED, complain, talk
+from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
+from pathway_local.judges.judge_card import judge_cards
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.plan import default_run
-from pathway_local.rubrics.criteria import phrases
+from pathway_local.judging.dry_run import dry_run
+from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.plan import default_run, flag, read_plan
+from pathway_local.judging.progress import Progress
+from pathway_local.judging.recorder import Tally
+from pathway_local.results.analysis import found_by
+from pathway_local.results.summary import ANALYSIS
+from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
+from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import columns_present, folded, is_row_of_texts, names_of
+from pathway_local.sheets.columns import folded, is_row_of_texts, names_of
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.system.machine import this_machine
+from pathway_local.system.private_file import closing_command, exposures
+from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.visible import visible
-from pathway_local.words.language import Language
-
-NO_WAY_BACK = ("is_header", "write")
-"""Questions before which there is none to go back to."""
+from pathway_local.words.language import ENGLISH, Language
 
 FETCHABLE = 3
 """Judges shown that fit this machine and are not on its disk."""
@@ -46,324 +57,249 @@ def start(
 ) -> None:
     """Ask what to judge and how, then judge and write the results; every step shows the command that does the same.
 
-    Nothing is judged before you say so. Without a terminal, it prints the commands that it would propose.
+    Nothing is judged before you say so.
     """
-    say = terminal_words(lang)
-    read_privately(file)
-    choices = Choices(file, lang, models)
     if not (sys.stdin.isatty() and talk.is_terminal):
-        choices.propose()
-        for command in (choices.judging(), *choices.results()):
-            data.say(shlex.join(command))
-        return
+        raise UsageError("start asks questions, and nobody is at a terminal", "Use `pathway-local judge`.")
+    talk.errors_only = True  # other commands' notes are English
+    again, say = shlex.join(["pathway-local", *sys.argv[1:]]), terminal_words(lang)
     try:
-        Dialog(choices, say).hold()
-    except typer.Abort:
-        talk.say("")
-        talk.say(say.text("start", "stopped", {"command": shlex.join(choices.starting())}))
-        raise typer.Exit(1) from None  # without click's own "Aborted!"
+        Dialog(file, say, models).hold()
+    except (typer.Abort, typer.Exit) as ended:
+        code = getattr(ended, "exit_code", SOME_FAILED)  # without click's own "Aborted!"
+        if code in (SOME_FAILED, INTERRUPTED):
+            talk.say("")
+            talk.say(say.text("start", "stopped", {"command": again}))
+        raise typer.Exit(code) from None
 
 
-@dataclass
-class Choices:
-    """What was chosen so far. `map` has the columns that a person confirmed, `columns` each input's column."""
+class _Count(JobProgress):
+    """Counts cases without a word, which would be English."""
 
-    file: Path
-    lang: str
-    models: Path | None
-    title: str = ""
-    header_row: int | None = None
-    rubric: str = ""
-    map: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, str] = field(default_factory=dict)
-    id: str | None = None
-    keep: list[str] = field(default_factory=list)
-    by: str = ""
-    judge: str = ""
+    def notice(self, message: str) -> None:
+        """Leave it out."""
 
-    @property
-    def run(self) -> Path:
-        """The run file: that of `judge` without --run."""
-        return default_run(self.file, None)
+    def loading(self, judge: str) -> None:
+        """Leave it out."""
 
-    def sheet(self) -> Sheet:
-        """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
-        try:
-            return open_sheet(self.file, header_row=self.header_row, title=self.title)
-        except UnclearHeader as error:
-            self.header_row = error.row
-            return self.sheet()
+    def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+        """Return the count alone."""
+        return f"{rater}: {tally.done}" + (f" / {total}" if total else "")
 
-    def cases(self) -> CasesFile:
-        """Return the file as cases of the rubric. Raises ColumnsError."""
-        found = cases_of(self.sheet(), [load_rubric(self.rubric)], None, self.id, self.map)
-        self.columns = dict(found.inputs)
-        return found
-
-    def best_rubric(self) -> str:
-        """Return the built-in rubric with the largest share, then number, of inputs whose columns are named so."""
-        columns = self.sheet().columns
-
-        def fit(name: str) -> tuple[float, int]:
-            inputs = list(load_rubric(name).inputs)
-            found = len(columns_present(inputs, columns, {}))
-            return found / len(inputs), found
-
-        return max(builtin_names(), key=fit)
-
-    def cards(self) -> tuple[list[JudgeCard], list[JudgeCard]]:
-        """Return the judges that can run here, real ones first, and some that could once they are fetched."""
-        fitting = [card for card in judge_cards(load_registry(self.models), this_machine()) if not card.why_not]
-        here = sorted((card for card in fitting if card.folder), key=lambda card: bool(card.spec.label))
-        if not here:
-            raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
-        return here, [card for card in fitting if not card.folder][:FETCHABLE]
-
-    def propose(self) -> None:
-        """Choose what the dialog would propose. Raises PathwayError."""
-        self.rubric = self.best_rubric()
-        columns, chatbots = self.others()
-        self.keep, self.by = chatbots, next(iter(chatbots), "")
-        self.id = self.numbered(columns)
-        self.judge = self.cards()[0][0].spec.name
-
-    def others(self) -> tuple[list[str], list[str]]:
-        """Return the columns that are neither inputs nor ids, and those of them that are called like chatbots.
-
-        What a workbook hides is in neither.
-        """
-        cases = self.cases()
-        columns = [name for name in cases.metadata if name not in cases.sheet.hidden]
-        return columns, [name for name in columns if folded(name) in names_of("chatbots")]
-
-    def numbered(self, columns: Sequence[str]) -> str | None:
-        """Return the column that is called like a number, if none is called like ids."""
-        if self.cases().id_column is not None:
-            return None
-        return next((name for name in columns if folded(name) in names_of("number")), None)
-
-    def starting(self) -> list[str]:
-        """Return the command that opens this dialog."""
-        given = ["--models", str(self.models)] if self.models else []
-        return ["pathway-local", "start", str(self.file), *self.in_language, *given]
-
-    @property
-    def in_language(self) -> list[str]:
-        """The option by which other commands speak this language as well."""
-        return ["--lang", self.lang] if self.lang != "en" else []
-
-    def judging(self) -> list[str]:
-        """Return the command that judges."""
-        options = [("--rubric", self.rubric), ("--judge", self.judge), ("--id", self.id or "")]
-        options += [
-            ("--sheet", self.title),
-            ("--header-row", str(self.header_row or "")),
-            ("--models", str(self.models or "")),
-        ]
-        options += [("--map", f"{name}={column}") for name, column in self.map.items()]
-        options += [("--keep", column) for column in self.keep]
-        given = [word for name, value in options if value for word in (name, value)]
-        return ["pathway-local", "judge", str(self.file), *given, "--run", str(self.run), *self.in_language]
-
-    def results(self) -> list[list[str]]:
-        """Return the commands that show and write what was judged."""
-        run, stem = str(self.run), self.file.stem
-        by = ["--by", self.by] if self.by else []
-        kind = kind_of(self.file)
-        onto = ["--onto", str(self.file)] if kind and kind.copy else []
-        scored = f"{stem}-scored{self.file.suffix if onto else '.csv'}"
-        return [
-            *([["pathway-local", "summary", run, *by, *self.in_language]] if by else []),
-            ["pathway-local", "export", run, *onto, "--out", scored],
-            ["pathway-local", "report", run, *by, *self.in_language, "--out", f"{stem}-report.html"],
-        ]
-
-
-class _Back(Exception):
-    """The person wants to see the question before this one."""
+    def _write(self, text: str, *, whole: bool = False) -> None:
+        Progress._write(self, text, whole=whole)
 
 
 class Dialog:
-    """Asks one question after the other; 0 goes back to the one before."""
+    """Asks one question after the other, and keeps what was chosen. `columns` has each input's column."""
 
-    def __init__(self, choices: Choices, say: Language) -> None:
-        self.choices, self._say = choices, say
-        self._rows = first_rows(choices.sheet())
-        self._place, self._asked = 0, {0}
+    def __init__(self, file: Path, say: Language, models: Path | None) -> None:
+        self.file, self.run, self._say = file, default_run(file, None), say
+        self._title, self._header_row = "", 0
+        self._rubric, self._judge = "", ""
+        self._map: dict[str, str] = {}
+        self._by = ""
+        self._models = models
 
     def hold(self) -> None:
-        """Ask everything, judge, and show the results. Raises typer.Abort, and typer.Exit if one was not written."""
-        steps = [self._sheet, self._header, self._rubric, self._columns, self._groups, self._judge, self._judging]
-        while self._place < len(steps):
-            try:
-                steps[self._place]()
-                self._place += 1
-            except _Back:
-                self._place = max((place for place in self._asked if place < self._place), default=0)
-            except PathwayError as error:
-                complain(error)
-                self._place = max(place for place in self._asked if place <= self._place)
+        """Ask everything, judge, and show the results. Raises PathwayError, typer.Abort, typer.Exit."""
+        for path, _ in exposures([self.file]):
+            self._tell("exposed", file=path.name, command=closing_command(path))
+        close_off()
+        self._ask_sheet()
+        self._ask_header()
+        self._ask_rubric()
+        self._ask_columns()
+        self._ask_by()
+        self._ask_judge()
+        self._judge_all()
+        shown = ["pathway-local", "summary", str(self.run), *_typed(self._grouped() | self._in_language())]
+        talk.say(f"$ {shlex.join(shown)}", "bold")
+        with RunFile.read(self.run) as run, run.database.snapshot():
+            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped(), option_name)), self._say)
         failed = 0
-        for command in self.choices.results():
+        for command, write in self.results():
             try:
-                if command[1] == "summary" or self._agreed("write", command):
-                    self._type(command)
+                if self._agreed("write", command):
+                    sys.argv = command  # the run's audit trail records it
+                    write()
             except PathwayError as error:  # the other results are still there to be written
                 complain(error)
                 failed = failed or error.exit_code
-        self._tell("done", run=str(self.choices.run), file=str(self.choices.file))
+        self._tell("done", run=str(self.run), file=str(self.file))
         if failed:
             raise typer.Exit(failed)
 
-    def _sheet(self) -> None:
-        sheet = self.choices.sheet()
+    def results(self) -> list[tuple[list[str], Callable[[], None]]]:
+        """Return what writes the results: each command, and the call that does the same."""
+        kind, run, lang = kind_of(self.file), str(self.run), self._say.name
+        onto = self.file if kind and kind.copy else None
+        scored = Path(f"{self.file.stem}-scored{self.file.suffix if onto else '.csv'}")
+        page = Path(f"{self.file.stem}-report.html")
+        told = _typed(self._grouped() | self._in_language())
+        return [
+            (
+                ["pathway-local", "export", run, *_typed({"onto": onto, "out": scored})],
+                partial(export, run=self.run, out=scored, given={}, onto=onto),
+            ),
+            (
+                ["pathway-local", "report", run, *told, "--out", str(page)],
+                partial(report, run=self.run, out=page, given=self._grouped(), lang=lang),
+            ),
+        ]
+
+    def _grouped(self) -> dict[str, str]:
+        return {"by": self._by} if self._by else {}
+
+    def _in_language(self) -> dict[str, str]:
+        return {"lang": self._say.name} if self._say.name != ENGLISH else {}
+
+    def _sheet(self) -> Sheet:
+        """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
+        try:
+            return open_sheet(self.file, header_row=self._header_row or None, title=self._title)
+        except UnclearHeader as error:
+            self._header_row = error.row
+            return self._sheet()
+
+    def _cases(self) -> CasesFile:
+        """Return the file as cases of the rubric. Raises ColumnsError."""
+        return cases_of(self._sheet(), [load_rubric(self._rubric)], None, None, self._map)
+
+    def _ask_sheet(self) -> None:
+        sheet = self._sheet()
         if sheet.others:
             titles = [sheet.title, *sheet.others]
-            self.choices.title = titles[self._choose("which_sheet", titles, 1) - 1]
-            self.choices.header_row = None
+            self._title, self._header_row = titles[self._choose("which_sheet", titles, 1) - 1], 0
 
-    def _header(self) -> None:
+    def _ask_header(self) -> None:
+        """Show the columns; ask in which row their names are if others stand above them, or if they may be texts."""
         while True:
-            sheet = self.choices.sheet()
-            self._rows = first_rows(sheet)
-            for said in sheet.notes:
-                talk.say(said)
-            self._tell("sheet", file=self.choices.file.name, columns=len(sheet.columns))
+            sheet = self._sheet()
+            rows = first_rows(sheet)
+            self._tell("sheet", file=self.file.name, columns=len(sheet.columns))
             for column in sheet.columns:
-                talk.say(example(column, self._rows), indent=5)
+                talk.say(example(column, rows), indent=5)
             if not sheet.header_row:
                 return
             if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
                 if is_row_of_texts(sheet.columns):
-                    self.choices.header_row = sheet.header_row
+                    self._header_row = sheet.header_row
                 return
-            row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
-            open_sheet(self.choices.file, header_row=row, title=self.choices.title)
-            self.choices.header_row = row
+            self._header_row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
 
-    def _rubric(self) -> None:
-        names, best = builtin_names(), self.choices.best_rubric()
+    def _ask_rubric(self) -> None:
+        names = builtin_names()
         shown = [f"{name}: {load_rubric(name).description}" for name in names]
-        if self.choices.lang != "en":
+        if self._say.name != ENGLISH:
             self._tell("rubrics_in_english")
-        chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")], names.index(best) + 1)
-        self.choices.map = {}
+        chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")])
         if chosen <= len(names):
-            self.choices.rubric = names[chosen - 1]
+            self._rubric = names[chosen - 1]
             return
-        new = chosen == len(names) + 1
-        path = Path(typer.prompt(self._told("new_file" if new else "own_file"), err=True).strip())
-        if new:
-            path, known = path.with_suffix(".prompty"), list(phrases())
-            usual = known.index(self.choices.lang) + 1 if self.choices.lang in known else 1
-            language = known[self._choose("language", known, usual) - 1]
-            self._type(["pathway-local", "rubrics", "new", str(path), "--language", language])
-        else:
-            path = self._adopted(path)
-        load_rubric(str(path))
-        self.choices.rubric = str(path)
+        is_new = chosen == len(names) + 1
+        path = Path(typer.prompt(self._told("new_file" if is_new else "own_file"), err=True).strip())
+        if is_new:
+            path = path.with_suffix(".prompty")
+            new(path, language=self._say.name)
+        self._rubric = str(path)
 
-    def _adopted(self, path: Path) -> Path:
-        """Return the rubric's file; of a prompt that declares no format, the rubric that `adopt` makes of it."""
-        try:
-            load_rubric(str(path))
-        except PathwayError:
-            adopted = path.with_name(f"{path.stem}-rubric.prompty")
-            self._type(["pathway-local", "rubrics", "adopt", str(path), "--out", str(adopted)])
-            return adopted
-        return path
-
-    def _columns(self) -> None:
+    def _ask_columns(self) -> None:
+        rows = first_rows(self._sheet())
         while True:
             try:
-                self.choices.cases()
+                cases = self._cases()
             except ColumnsError as error:
                 if not error.missing:
                     raise
                 for name, free in error.missing.items():
-                    self._ask(name, [each for each in free if each not in self.choices.map.values()])
+                    self._ask_column(name, [each for each in free if each not in self._map.values()], rows)
                 continue
-            self._tell("reads", rubric=self.choices.rubric)
-            for name, column in self.choices.columns.items():
-                talk.say(f"{name} ← {example(column, self._rows[:1])}", indent=5)
-            inputs = list(self.choices.columns)
+            self._tell("reads", rubric=self._rubric)
+            for name, column in cases.inputs.items():
+                talk.say(f"{name} ← {example(column, rows[:1])}", indent=5)
+            inputs = list(cases.inputs)
             others = [self._told("change", input=name) for name in inputs]
             chosen = self._choose("right", [self._told("accept"), *others], 1)
             if chosen == 1:
                 return
-            self._ask(inputs[chosen - 2], self.choices.sheet().columns)
+            self._ask_column(inputs[chosen - 2], cases.sheet.columns, rows)
 
-    def _ask(self, name: str, columns: Sequence[str]) -> None:
-        chosen = self._choose("column", [example(column, self._rows) for column in columns], 0, input=name)
-        self.choices.map[name] = columns[chosen - 1]
+    def _ask_column(self, name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
+        chosen = self._choose("column", [example(column, rows) for column in columns], input=name)
+        self._map[name] = columns[chosen - 1]
 
-    def _groups(self) -> None:
-        self.choices.id, self.choices.keep, self.choices.by = None, [], ""
-        columns, chatbots = self.choices.others()
-        if number := self.choices.numbered(columns):
-            chosen = self._choose("id", [self._told("row_numbers"), example(number, self._rows)], 2)
-            self.choices.id = number if chosen > 1 else None
-        offered = [*chatbots, *(name for name in columns if name not in (*chatbots, self.choices.id))]
+    def _ask_by(self) -> None:
+        """Ask for the column to compare by: one that is called like chatbots is proposed, a hidden one never shown."""
+        cases = self._cases()
+        rows = first_rows(cases.sheet)
+        seen = [name for name in cases.metadata if name not in cases.sheet.hidden]
+        offered = sorted(seen, key=lambda name: folded(name) not in names_of("chatbots"))
         if offered:
-            shown = [*(example(name, self._rows) for name in offered), self._told("no_groups")]
-            chosen = self._choose("by", shown, 1 if chatbots else len(shown))
-            self.choices.keep = offered[chosen - 1 : chosen]
-            self.choices.by = next(iter(self.choices.keep), "")
+            shown = [*(example(name, rows) for name in offered), self._told("no_groups")]
+            chosen = self._choose("by", shown, 1 if folded(offered[0]) in names_of("chatbots") else len(shown))
+            self._by = [*offered, ""][chosen - 1]
 
-    def _judge(self) -> None:
-        here, others = self.choices.cards()
-        shown = [self._told("judge_here", name=each.spec.name, room=self._room(each)) for each in here]
-        shown += [self._told("judge_away", name=each.spec.name, gb=each.spec.weights_gb or 0) for each in others]
-        while (chosen := self._choose("judge", shown, 1)) > len(here):
-            self._tell("fetch", command=f"pathway-local judges fetch {others[chosen - len(here) - 1].spec.name}")
-        self.choices.judge = here[chosen - 1].spec.name
+    def _ask_judge(self) -> None:
+        """Ask for a judge that is here, real ones first; name some that could be fetched."""
+        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if not card.why_not]
+        here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
+        if not here:
+            raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
+        for card in [card for card in fitting if not card.folder][:FETCHABLE]:
+            self._tell("judge_away", name=card.spec.name, gb=card.spec.weights_gb or 0)
+        shown = [f"{spec.name}: {self._say.word(spec.label)}" if spec.label else spec.name for spec in here]
+        self._judge = here[self._choose("judge", shown, 1) - 1].name
 
-    def _room(self, card: JudgeCard) -> str:
-        """Where a judge runs here; of a judge with a label, what that says."""
-        if card.spec.label:
-            return self._say.word(card.spec.label)
-        gpus = card.placement.gpus if card.placement else 0
-        return self._told("on_gpus", count=gpus) if gpus else self._told("without_gpu")
-
-    def _judging(self) -> None:
-        command = self.choices.judging()
-        self._type([*command, "--dry-run", "--quiet"])
+    def _judge_all(self) -> None:
+        """Tell how many cases would be judged and which rows would fail; after a yes, judge."""
+        options: dict[str, object] = {
+            "rubric": [self._rubric],
+            "judge": [self._judge],
+            "sheet": self._title,
+            "header_row": self._header_row or None,
+            "models": self._models,
+            "map": [f"{name}={column}" for name, column in self._map.items()],
+            "keep": [self._by] if self._by else [],
+        }
+        command = ["pathway-local", "judge", str(self.file), *_typed(options), "--run", str(self.run)]
+        plan = read_plan(self.file, self.run, options | {"rubric": [load_rubric(self._rubric)]})
+        for rater in (rater for judge in dry_run(plan, Watcher()).judges for rater in judge.raters):
+            self._tell("to_judge", count=rater.to_judge)
+            for kind, count in rater.failures.items():
+                self._tell("would_fail", count=count, kind=kind)
+            for each in rater.first_failures:
+                talk.say(self._say("row", row=each.place.split()[-1]), indent=5)
         if not self._agreed("judge_now", command):
             self._tell("later", command=shlex.join(command))
             raise typer.Exit
-        self._type(command)
+        sys.argv = command  # the run's audit trail records it, and a job that is stopped says how to continue
+        heeded(plan, lambda plan, progress: run_job(plan, progress, command), _Count())
 
     def _agreed(self, question: str, command: Sequence[str]) -> bool:
         answers = [self._told("accept"), self._told("decline")]
         return self._choose(question, answers, 1, command=shlex.join(command)) == 1
 
-    def _type(self, command: list[str]) -> None:
-        """Show a command and run it here. Raises what it raises, and typer.Exit if it ends with an error."""
-        talk.say(f"$ {shlex.join(command)}", "bold")
-        sys.argv = command
-        code = every_command(command[1:], prog_name="pathway-local", standalone_mode=False)
-        if code not in (None, 0, SOME_FAILED):
-            raise typer.Exit(code)
-
-    def _choose(self, question: str, options: Sequence[str], usual: int, **values: object) -> int:
-        """Return the number of the option that the person chooses; Enter takes the usual one. Raises _Back at 0."""
-        self._asked.add(self._place)
+    def _choose(self, question: str, options: Sequence[str], usual: int | None = None, **values: object) -> int:
+        """Return the number of the option that the person chooses; Enter takes the usual one, if there is one."""
         talk.say("")
-        talk.say(self._told(question, **values), "bold")
+        self._tell(question, **values)
         for number, each in enumerate(options, 1):
-            talk.say(visible(each), label=f"{number:3}  ", hang=5)
-        if question not in NO_WAY_BACK:
-            talk.say(self._told("back"), label="  0  ")
+            talk.say(visible(each), label=f"{number:3}  ")
         while True:
-            typed = typer.prompt(self._told("number"), default=str(usual), err=True).strip()
-            if typed == "0" and question not in NO_WAY_BACK:
-                raise _Back
+            typed = typer.prompt(self._told("number"), default=usual and str(usual), err=True).strip()
             if typed.isdecimal() and 0 < int(typed) <= len(options):
                 return int(typed)
-            talk.say(self._told("not_a_number", last=len(options)))
+            self._tell("not_a_number", last=len(options))
 
     def _tell(self, key: str, **values: object) -> None:
         talk.say(self._told(key, **values), "bold")
 
     def _told(self, key: str, **values: object) -> str:
         return self._say.text("start", key, values)
+
+
+def _typed(options: Mapping[str, object]) -> list[str]:
+    """Return options as a person types them."""
+    several = {name: value if isinstance(value, list) else [value] for name, value in options.items()}
+    return [word for name, given in several.items() for each in given if each for word in (flag(name), str(each))]

@@ -163,7 +163,8 @@ class Screen(Console):
 sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
 sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
 # No markup and no emoji: a file's name can look like either.
-talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
+STDERR = cast(TextIO, _Stderr())
+talk = Screen(file=STDERR, markup=False, emoji=False, highlight=False, soft_wrap=True)
 data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else ENDLESS)
 
 

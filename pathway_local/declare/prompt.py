@@ -9,7 +9,7 @@ from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import STRANGE, converted, escaped
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter, text_of
+from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter
 from pathway_local.system.safe_yaml import Places
 
 _TALK = r"(?i)(?:^|_)(?:conversations?|messages|history|dialog(?:ue)?s?|chats?|transcripts?)(?:_|$)"
@@ -29,12 +29,12 @@ class Prompt:
     strange: tuple[str, ...] = ()
 
 
-def read_prompt(data: bytes, where: str, given: Sequence[str] = ()) -> Prompt:
-    """Return the prompt in these bytes of the file `where`; its inputs are those `given`, or those that it marks.
+def read_prompt(text: str, where: str, given: Sequence[str] = ()) -> Prompt:
+    """Return the prompt in the text of the file `where`; its inputs are those `given`, or those that it marks.
 
     Raises RubricError.
     """
-    text, front, first_line, declared = text_of(data, where).replace("\r\n", "\n"), "", 1, dict[str, object]()
+    front, first_line, declared = "", 1, dict[str, object]()
     if re.match(r"\ufeff?---[ \t]*\n", text):
         front, text, first_line = split_front_matter(text, where)
         declared = declared_inputs(read_front(front, where), Places(front, where, first_line=2))

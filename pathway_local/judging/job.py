@@ -59,6 +59,9 @@ class Watcher:
     def watch(self, tally: Tally) -> None:
         """Show a tally whose outcomes are on the disk; called now and then, and at the end."""
 
+    def end(self) -> None:
+        """Called once nothing more is shown."""
+
     def stopped(self) -> bool:
         """Whether to end early."""
         return False

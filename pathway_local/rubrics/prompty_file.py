@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import cast
 
 from jinja2 import TemplateSyntaxError
@@ -91,25 +92,28 @@ def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
     return found.group(1), text[found.end() :].removeprefix("\ufeff"), found.group().count("\n") + 1
 
 
-def text_of(data: bytes, where: str) -> str:
-    """Return the text of a prompt's file. Raises RubricError, with line and column, if it is not UTF-8."""
+def read_text(path: Path) -> str:
+    """Return the text of a prompt's file, with \\n as line ends. Raises RubricError if it can't be one."""
     try:
+        with path.open("rb") as file:
+            data = file.read(4 * LIMIT + 1)
         text = data.decode("utf-8")
+    except OSError as error:
+        raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8")
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        said = f"{where} line {line}, column {column}: byte {error.start + 1} is not UTF-8 text"
+        line = data[: error.start].count(b"\n") + 1
+        said = f"{path} line {line}: byte {error.start + 1} is not UTF-8 text"
         raise RubricError(said, "Save the file as UTF-8 text.") from None
-    _check_length(text, where)
+    _check_length(text, str(path))
     if not text.strip("\ufeff \t\r\n"):
-        raise RubricError(f"{where}: the file is empty", "Write a prompt into it, or name another file.")
-    return text
+        raise RubricError(f"{path}: the file is empty", "Write a prompt into it, or name another file.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _check_length(text: str, where: str) -> None:
     """Raise RubricError for a file that is longer than any judge can read."""
     if len(text) > LIMIT:
-        raise RubricError(f"{where}: {len(text):,} characters are too long for a prompt", f"The limit is {LIMIT:,}.")
+        raise RubricError(f"{where}: over {LIMIT:,} characters are too long for a prompt", "Name another file.")
 
 
 def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:

@@ -14,7 +14,7 @@ from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.prompty_file import LIMIT, Prompty, parse_prompty, text_of
+from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_text
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.safe_yaml import Places, load_ours
@@ -147,7 +147,6 @@ def _is_symmetric(score: ScoreField) -> bool:
 SUFFIX = ".prompty"
 PEOPLE = Path(__file__).with_name("people.yaml")
 """How people rate by each built-in rubric."""
-MOST_BYTES = 4 * LIMIT
 
 
 def parse_rubric(text: str, where: str) -> Rubric:
@@ -247,20 +246,3 @@ def rubric_path(name: str) -> Path:
         hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a rubric's file, with \\n as line ends. Raises RubricError."""
-    return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
-
-
-def read_prompt(path: Path) -> bytes:
-    """Return the bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
-    if len(data) > MOST_BYTES:
-        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too long for a prompt", "Name another file.")
-    return data
