@@ -196,10 +196,10 @@ def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ..
 
 
 def _matrix(levels: tuple[int, ...], special: tuple[int, ...] = (), nominal: bool = False) -> RatingsMatrix:
-    numbers, codes = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
-    given = dict.fromkeys(("given", "expected", "confidence", "mass"), numbers)
-    empty = dict.fromkeys(("raters", "case_ids", "hashes", "troubles", "metadata"), ())
-    return RatingsMatrix("r", "s", nominal, levels, special, orders=codes, sheets=codes, **given, **empty)
+    empty, blank = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+    return RatingsMatrix(
+        "r", "s", nominal, levels, special, (), (), empty, empty, empty, empty, blank, (), (), (), blank
+    )
 
 
 def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run: Run) -> None:

@@ -94,10 +94,6 @@ def test_free_disk_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
     assert free_disk(tmp_path / "a" / "b") == pytest.approx(free_disk(tmp_path), rel=0.2)
 
 
-def test_this_very_machine_can_be_described() -> None:
-    assert "GB of free memory" in this_machine().described()
-
-
 def _spec(**keys: object) -> JudgeSpec:
     return JudgeSpec.model_validate({"name": "j", "source": "a/b", "context": 40960, **keys})
 
@@ -139,13 +135,6 @@ def test_what_is_stored_in_few_bits_is_not_made_float32() -> None:
     with pytest.raises(OutOfMemory):
         check_fits_here(_spec(weights_gb=5, cpu=True), slow)
     assert check_fits_here(_spec(weights_gb=5, cpu=True, precision="awq", dtype="float32"), slow) == Placement(0)
-
-
-def test_a_run_that_continues_is_estimated_with_its_own_type() -> None:
-    spec, slow = _spec(weights_gb=2, cpu=True), Machine((), 5 * GB, bf16=False)
-    assert check_fits_here(spec, slow, dtype="bfloat16") == Placement(0)
-    with pytest.raises(OutOfMemory):
-        check_fits_here(spec, Machine((), 5 * GB), dtype="float32")
 
 
 def test_weights_that_the_engine_makes_smaller_count_as_such() -> None:
@@ -258,14 +247,8 @@ def test_a_gpu_that_is_almost_full_is_refused_with_the_arithmetic() -> None:
     said = r"3.0 GB of weights, and 1.5 GB beside them; other programs hold 22.0 GB .* takes 0.5 of 24.0 GB"
     with pytest.raises(OutOfMemory, match=said):
         check_fits_here(_spec(weights_gb=3), _machine(24, used=22))
-    with pytest.raises(OutOfMemory, match=r"other programs hold 23.5 GB"):
-        check_fits_here(JudgeSpec(name="j", source="a/b"), _machine(24, used=23.5))
-
-
-@pytest.mark.usefixtures("gpu_engine")
-def test_a_gpu_without_a_free_byte_is_full_and_not_unknown() -> None:
     with pytest.raises(OutOfMemory, match=r"other programs hold 24.0 GB .* takes 0.0 of 24.0 GB"):
-        check_fits_here(_spec(weights_gb=3), _machine(24, used=24))
+        check_fits_here(JudgeSpec(name="j", source="a/b"), _machine(24, used=24))
 
 
 @pytest.mark.usefixtures("gpu_engine")

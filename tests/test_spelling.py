@@ -233,27 +233,6 @@ def test_a_prompt_is_adopted_with_a_declaration(
     assert again.code == 2 and "outputs already" in again.err
 
 
-SWAP = {"answer_a": "answer_b"}
-WRITTEN = 'choice: prefer x as "[[A]]" > y as "[[B]]"'
-
-
-def test_a_declared_score_is_no_comparison_and_a_declared_preference_asks_for_its_inputs(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run: Run = typing_in(tmp_path, monkeypatch, capsys)
-    prompt = 'Which is better for {task}?\nA: {answer_a}\nB: {answer_b}\nWrite "[[A]]" or "[[B]]".\n'
-    (tmp_path / "p.txt").write_text(prompt)
-    for fields, swap in (("score: 1-5", {}), ("choice: prefer A > tie > B", SWAP), (WRITTEN, SWAP)):
-        command = ("rubrics", "adopt", "p.txt", "--fields", fields, "--yes", "-o", "p.prompty", "--force")
-        if swap:
-            asked = run(*command)
-            assert asked.code == 2 and "nothing says which inputs hold them" in asked.err
-        told = run(*command, *(("--swap", "answer_a:answer_b") if swap else ()))
-        assert told.code == 0, told.err
-        pair = load_rubric(str(tmp_path / "p.prompty")).pair
-        assert (dict(pair.swap) if pair else {}) == swap
-
-
 def test_the_page_opens_with_a_table_of_every_kind_and_each_spelling_of_it_means_that_kind() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 266

@@ -198,20 +198,6 @@ def test_a_child_killed_while_idle_costs_nobody_a_strike(begin: Begin, notices: 
     assert all("with 0 requests in flight" in notice for notice in notices)
 
 
-def test_a_child_that_dies_between_two_passes_costs_neither_a_strike(begin: Begin, notices: list[str]) -> None:
-    host = begin()
-    host.hosts[0].most = 1
-    host.submit(_pass(1))
-    host.submit(_pass(2))
-    assert [result.id for result in host.results()] == ["1"]
-    assert host.hosts[0].pid
-    os.kill(host.hosts[0].pid, signal.SIGKILL)
-    time.sleep(0.05)
-    assert [result.id for result in host.results()] == ["2"]
-    [notice] = notices
-    assert notice.startswith("the engine died (killed by SIGKILL) with 0 requests in flight")
-
-
 @pytest.mark.parametrize(
     "poison",
     [{4, 21}, *(pytest.param(set(each), marks=MANY) for each in (range(3), range(12), range(3, 60, 6)))],
@@ -230,13 +216,6 @@ def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(
     assert len(notices) <= 3 * len(poison)
     host.submit(_pass(99))
     assert host.results()[0].finish == "stop"
-
-
-def test_poison_alone_is_tried_twice(begin: Begin, notices: list[str]) -> None:
-    host = begin()
-    host.submit(_pass(1, POISON))
-    assert [(result.id, result.finish) for result in host.results()] == [("1", "error")]
-    assert len(notices) == 2
 
 
 def test_a_child_that_hangs_is_noticed_and_started_again(begin: Begin, notices: list[str]) -> None:
@@ -461,8 +440,3 @@ def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
 def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: EngineConfig) -> None:
     with pytest.raises(EngineError, match="can't be passed on"):
         Engines([SupervisedEngine("scripted", config)])
-
-
-def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:
-    with pytest.raises(EngineError, match="can't be loaded: AttributeError"):
-        begin("nothing")
