@@ -14,7 +14,6 @@ from typing import TextIO, cast
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,9 +26,6 @@ from pathway_local.system.visible import visible, visible_json
 
 ENDLESS = 10_000
 """Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
-
-PADDING = 3
-"""Characters between two columns of a table."""
 
 SOME_FAILED = 1
 """Exit code of a command that did its work except for some cases or rows."""
@@ -102,37 +98,10 @@ class Screen(Console):
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
     ) -> None:
-        """Print a table whose first `left` columns are words; cells may have several `lines`.
-
-        On a terminal no name and no number is cut: where the table is too narrow for them, each row becomes lines.
-        """
+        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`."""
         if title:
             self.say(title, "bold")
-        cells = [[visible(cell, lines=lines) for cell in row] for row in rows]
-        made = table("", heads, cells, left=left, lines=lines)
-        if not self.is_terminal or self._fit(made, [[visible(head, lines=lines) for head in heads], *cells], left):
-            self.print(made)
-            return
-        for first, *others in cells:
-            self.say(" ".join(first.splitlines()), "bold")
-            told = zip((" ".join(head.splitlines()) for head in heads[1:]), others, strict=True)
-            self.say("; ".join(f"{head}: {', '.join(cell.splitlines())}" for head, cell in told if cell), indent=2)
-
-    def _fit(self, made: Table, cells: Sequence[Sequence[str]], left: int) -> bool:
-        """Narrow the widest columns of words until the table fits; False if it can't without cutting a word."""
-        columns = [[line for cell in column for line in cell.split("\n")] for column in zip(*cells, strict=True)]
-        widths = [max(map(cell_len, lines)) for lines in columns]
-        least = [
-            max((cell_len(word) for line in lines for word in line.split()), default=0) for lines in columns[:left]
-        ]
-        while sum(widths) > self.width + 1 - PADDING * len(widths):
-            wide = [place for place, shortest in enumerate(least) if widths[place] > shortest]
-            if not wide:
-                return False
-            widths[max(wide, key=lambda place: widths[place])] -= 1
-        for column, width in zip(made.columns, widths, strict=True):
-            column.width = width
-        return True
+        self.print(table("", heads, rows, left=left, lines=lines))
 
     def on_broken_pipe(self) -> None:
         """Leave it to the command line, which ends with 0: rich would end with 1, our code for cases that failed."""
