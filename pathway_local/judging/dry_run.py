@@ -20,7 +20,6 @@ from pathway_local.judging.preparation import (
     prepare,
     settings_here,
 )
-from pathway_local.judging.recorder import Tally
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile
@@ -105,9 +104,18 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
         prepared = prepare(plan, run, loaded, watcher.notice)
-        forecast = _Forecast(prepared, run, loaded, watcher)
-        judges = tuple(map(forecast.of, by_engine(_with_ids(run, prepared.raters))))
-        return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
+        judges, counted, rows = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]](), 0
+        for own in by_engine(_with_ids(run, prepared.raters)):
+            judges.append(_judge_forecast(prepared, own, run, loaded))
+            local = (local_rater(each, loaded.tokenizer(each.judge), prepared.plan) for each in own)
+            counted += zip(judges[-1].raters, local, strict=True)
+        for batch in batches(prepared.rows(watcher.stopped)):
+            rows += len(batch)
+            for forecast, rater in counted:
+                _count(forecast, rater, batch, run)
+        for remark in prepared.cases.remarks:
+            watcher.notice(remark)
+        return DryRun(rows, prepared.limit, prepared.part, tuple(judges))
 
 
 def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:
@@ -119,68 +127,40 @@ def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[P
     return raters
 
 
-class _Forecast:
-    """Goes through the cases once for each judge, as the loop does. `rows` counts those of the last pass."""
+def _judge_forecast(
+    prepared: Prepared, raters: Sequence[PlannedRater], run: RunFile | None, loaded: EngineCache
+) -> JudgeForecast:
+    """Return how a judge would be loaded, with counts of 0 for its raters. Raises EngineError."""
+    judge, settings = raters[0].judge, raters[0].settings
+    _, planned = engine_plan(prepared, raters, run, loaded)
+    placed = check_fits_here(judge, this_machine(), settings_here(run, judge, settings), settings.dtype)
+    found = tuple(RaterForecast(each.name, each.rubric.name) for each in raters)
+    return JudgeForecast(judge.name, judge.label, judge.most_tokens, f"it runs {placed.where}", planned.notes, found)
 
-    def __init__(self, prepared: Prepared, run: RunFile | None, loaded: EngineCache, watcher: Watcher) -> None:
-        self.prepared, self.run, self.loaded, self.watcher = prepared, run, loaded, watcher
-        self.rows = 0
 
-    def of(self, raters: Sequence[PlannedRater]) -> JudgeForecast:
-        """Return the forecast of one judge under all its rubrics."""
-        judge, settings, plan = raters[0].judge, raters[0].settings, self.prepared.plan
-        _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
-        options = settings_here(self.run, judge, settings)
-        placed = check_fits_here(judge, this_machine(), options, settings.dtype)
-        tokenizer = self.loaded.tokenizer(judge)
-        local = [local_rater(each, tokenizer, plan) for each in raters]
-        found = self._raters(judge.name, [each.name for each in raters], local)
-        room = f"it runs {placed.where}"
-        return JudgeForecast(judge.name, judge.label, judge.most_tokens, room, planned.notes, found)
-
-    def _raters(self, judge: str, names: Sequence[str], local: Sequence[LocalRater]) -> tuple[RaterForecast, ...]:
-        total = self.prepared.count()
-        self.watcher.begin(f"{judge} (dry run)", total * len(local) if total is not None else None)
-        found = [RaterForecast(name, each.writer.rubric.name) for name, each in zip(names, local, strict=True)]
-        tally, self.rows = Tally(), 0
-        for batch in batches(self.prepared.rows(self.watcher.stopped)):
-            self.rows += len(batch)
-            for forecast, rater in zip(found, local, strict=True):
-                self._count(forecast, rater, batch)
-                tally.judged += len(batch)
-            self.watcher.watch(tally)
-            if self.watcher.stopped():
-                break
+def _count(forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow], run: RunFile | None) -> None:
+    """Add the work on a batch of cases."""
+    known = run.judged(rater.id, [row.id for row in batch]) if run else {}
+    unjudged = []
+    for row in batch:
+        if isinstance(row, BadRow):
+            forecast.fail(row.failure.kind, WouldFail(row.id, row.where, row.reason))
+            continue
+        texts = rater.writer.rubric.texts_of(row)
+        if run and known.get(row.id) == fingerprint(run.key, texts):
+            forecast.judged_before += 1
         else:
-            tally.complete = True
-            self.watcher.watch(tally)
-            for remark in self.prepared.cases.remarks:
-                self.watcher.notice(remark)
-        return tuple(found)
-
-    def _count(self, forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow]) -> None:
-        known = self.run.judged(rater.id, [row.id for row in batch]) if self.run else {}
-        unjudged = []
-        for row in batch:
-            if isinstance(row, BadRow):
-                forecast.fail(row.failure.kind, WouldFail(row.id, row.where, row.reason))
-                continue
-            texts = rater.writer.rubric.texts_of(row)
-            if self.run and known.get(row.id) == fingerprint(self.run.key, texts):
-                forecast.judged_before += 1
-            else:
-                unjudged.append((row, texts))
-        thought = rater.writer.thinking.most if rater.writer.thinking else 0
-        for (row, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
-            if failed := [prompt for prompt in prompts.values() if isinstance(prompt, CaseError)]:
-                found = WouldFail(row.id, f"row {row.row}", str(failed[0]))
-                forecast.fail(failed[0].kind, found)
-                continue
-            forecast.to_judge += 1
-            for prompt in prompts.values():
-                assert isinstance(prompt, Prompt)
-                length = len(prompt.ids)
-                reply = min(prompt.reply.form.limit + thought, rater.writer.context - length)
-                forecast.prompt_tokens += length * rater.samples
-                forecast.shared_tokens += len(prompt.shared) + length * (rater.samples - 1)
-                forecast.reply_tokens += reply * rater.samples
+            unjudged.append((row, texts))
+    thought = rater.writer.thinking.most if rater.writer.thinking else 0
+    for (row, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
+        if failed := [prompt for prompt in prompts.values() if isinstance(prompt, CaseError)]:
+            forecast.fail(failed[0].kind, WouldFail(row.id, f"row {row.row}", str(failed[0])))
+            continue
+        forecast.to_judge += 1
+        for prompt in prompts.values():
+            assert isinstance(prompt, Prompt)
+            length = len(prompt.ids)
+            reply = min(prompt.reply.form.limit + thought, rater.writer.context - length)
+            forecast.prompt_tokens += length * rater.samples
+            forecast.shared_tokens += len(prompt.shared) + length * (rater.samples - 1)
+            forecast.reply_tokens += reply * rater.samples

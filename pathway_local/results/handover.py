@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.results.analysis import RATERS, Against, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.analysis import Against, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.consensus import wrong_by
 from pathway_local.results.label_design import LabelDesign, is_uneven, own_design
 from pathway_local.results.table import Cell, Column, Table
@@ -30,8 +30,8 @@ class HandoverOptions(Options):
     ]
     within: Annotated[int, Field(ge=0), Says("K", "Levels by which a score may differ and still count as right.")] = 0
     rubric: Rubric = ""
-    score: Annotated[str, Says("NAME", "Only this score; default: all.", RATERS)] = ""
-    judge: Annotated[str, Says("NAME", "Only this judge; default: every local judge.", RATERS)] = ""
+    score: Annotated[str, Says("NAME", "Only this score; default: all.")] = ""
+    judge: Annotated[str, Says("NAME", "Only this judge; default: every local judge.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
