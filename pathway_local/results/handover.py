@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
 from pathway_local.results.analysis import Against, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.consensus import wrong_by
@@ -99,9 +99,7 @@ def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
         if options.score in ("", matrix.score):
             found += [_decision(matrix, judge, tuple(people), options) for judge in judges]
     if options.score and options.score not in scores:
-        raise OptionError(
-            f"no score is called {as_given(options.score)}", f"Name one of {as_given(', '.join(scores))}."
-        )
+        raise UnknownName("score", options.score, dict.fromkeys(scores))
     if not found:
         raise OptionError("no local judge has scores to keep or hand over", "Judge the cases first, or name {judge}.")
     return found
