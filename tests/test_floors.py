@@ -22,7 +22,7 @@ CEILINGS = {
     "sealing": 1000,
     "engines": 2474,
     "runs": 2309,
-    "judging": 2380,
+    "judging": 2364,
     "statistics": 2092,
     "words": 223,
     "ratings": 2434,

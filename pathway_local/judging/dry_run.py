@@ -6,25 +6,21 @@ from dataclasses import dataclass, field, replace
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CaseError
-from pathway_local.judges.placement import check_fits_here
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, batches
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, by_engine
 from pathway_local.judging.preparation import (
-    Prepared,
     add_raters,
     engine_plan,
     local_rater,
     prepare,
-    settings_here,
 )
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import Part
-from pathway_local.system.machine import this_machine
 
 SHOWN = 10
 
@@ -49,7 +45,6 @@ class RaterForecast:
     rubric: str
     judged_before: int = 0
     to_judge: int = 0
-    would_fail: int = 0
     prompt_tokens: int = 0
     shared_tokens: int = 0
     reply_tokens: int = 0
@@ -58,7 +53,6 @@ class RaterForecast:
 
     def fail(self, kind: str, found: WouldFail) -> None:
         """Count a row that would fail."""
-        self.would_fail += 1
         self.failures[kind] = self.failures.get(kind, 0) + 1
         if len(self.first_failures) < SHOWN:
             self.first_failures.append(found)
@@ -66,7 +60,7 @@ class RaterForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """One judge, how it would be loaded here, and its raters.
+    """One judge, how its engine would be loaded, and its raters.
 
     `context` is in tokens for prompt and reply together, if the engine has memory for them.
     """
@@ -74,7 +68,6 @@ class JudgeForecast:
     judge: str
     label: str
     context: int
-    room: str
     notes: tuple[str, ...]
     raters: tuple[RaterForecast, ...]
 
@@ -106,9 +99,11 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         prepared = prepare(plan, run, loaded, watcher.notice)
         judges, counted, rows = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]](), 0
         for own in by_engine(_with_ids(run, prepared.raters)):
-            judges.append(_judge_forecast(prepared, own, run, loaded))
+            judge, (_, planned) = own[0].judge, engine_plan(prepared, own, run, loaded)
+            found = tuple(RaterForecast(each.name, each.rubric.name) for each in own)
+            judges.append(JudgeForecast(judge.name, judge.label, judge.most_tokens, planned.notes, found))
             local = (local_rater(each, loaded.tokenizer(each.judge), prepared.plan) for each in own)
-            counted += zip(judges[-1].raters, local, strict=True)
+            counted += zip(found, local, strict=True)
         for batch in batches(prepared.rows(watcher.stopped)):
             rows += len(batch)
             for forecast, rater in counted:
@@ -125,17 +120,6 @@ def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[P
             raters = add_raters(run, raters)
             raise _NothingStored
     return raters
-
-
-def _judge_forecast(
-    prepared: Prepared, raters: Sequence[PlannedRater], run: RunFile | None, loaded: EngineCache
-) -> JudgeForecast:
-    """Return how a judge would be loaded, with counts of 0 for its raters. Raises EngineError."""
-    judge, settings = raters[0].judge, raters[0].settings
-    _, planned = engine_plan(prepared, raters, run, loaded)
-    placed = check_fits_here(judge, this_machine(), settings_here(run, judge, settings), settings.dtype)
-    found = tuple(RaterForecast(each.name, each.rubric.name) for each in raters)
-    return JudgeForecast(judge.name, judge.label, judge.most_tokens, f"it runs {placed.where}", planned.notes, found)
 
 
 def _count(forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow], run: RunFile | None) -> None:
