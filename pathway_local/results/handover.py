@@ -179,6 +179,6 @@ ANALYSIS = Analysis(
     handover,
     (
         "pathway-local handover my.run --against author --error 0.1",
-        "pathway-local handover my.run --against author --error 0.1 --within 1 --store combined",
+        "pathway-local handover my.run --against author --error 0.1 --store both",
     ),
 )
