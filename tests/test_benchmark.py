@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
+from typer.testing import CliRunner
 
-from benchmark.__main__ import _checked, compare
+from benchmark.__main__ import _checked, bench, compare
 from benchmark.made_cases import shortened
 from benchmark.report import ratios, row
 from benchmark.stage import Measured, Stage, processor_seconds
@@ -37,6 +39,14 @@ class FakeStage(Stage):
 
     def free(self) -> None:
         self.asked.append(("freed", 0, 0))
+
+
+def test_the_command_starts_and_refuses_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    app = typer.Typer()
+    app.command()(bench)
+    done = CliRunner().invoke(app, ["--detail", "much"])
+    assert done.exit_code == 2 and not isinstance(done.exception, TypeError)
 
 
 @pytest.mark.parametrize("named", ["free", "free,constrained", "judge,fast"])

@@ -22,19 +22,19 @@ CEILINGS = {
     "sealing": 1000,
     "engines": 2474,
     "runs": 2309,
-    "judging": 2400,
+    "judging": 2364,
     "statistics": 2092,
     "words": 223,
     "ratings": 2434,
     "scores": 554,
-    "results": 4461,
+    "results": 4454,
     "output": 844,
     "pages": 851,
     "viewer": 656,
     "checks": 447,
     "api": 343,
     "declare": 474,
-    "cli": 3068,
+    "cli": 2993,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -75,12 +75,3 @@ def test_a_column_is_found_in_another_spelling(run: Run, may: Path, command: tup
 def test_no_one_is_told_to_keep_an_input(run: Run, may: Path, column: str) -> None:
     found = run("summary", may, "--by", column)
     assert found.code == 2 and "is an input: a run keeps no texts" in found.words and "--keep" not in found.words
-
-
-def test_costs_and_scores_group_no_cases(tmp_path: Path) -> None:
-    rows = []
-    for at, case in enumerate(cases(ids=IDS)):
-        kept = {"cost": f"{at % 6}.0{at % 6}", "preis": f"0,{at % 6}", "meant_score": f"{at % 5 + 1}"}
-        rows.append(Case(case.id, case.inputs, {**kept, "student": f"{at % 12}", "course": f"c{at % 6}"}, case.row))
-    with judged_run(tmp_path / "costs.run", rows=rows) as made:
-        assert Scores(made).repeated == {"student": 12, "course": 6}

@@ -78,7 +78,7 @@ def test_a_dry_run_tells_what_judging_then_does_and_stores_nothing(desk: Desk) -
     cases = desk.sheet([*rows, {"id": "c20", "question": "Why?", "answer": "It is new."}])
     foreseen = json.loads(desk.typed(*command, "--dry-run", "--json").stdout)
     [rater] = foreseen["judges"][0]["raters"]
-    assert (rater["to_judge"], rater["judged_before"], rater["would_fail"]) == (1, 20, 0)
+    assert (rater["to_judge"], rater["judged_before"], rater["failures"]) == (1, 20, {})
     assert (desk.work / "may.run").read_bytes() == made
 
 

@@ -1,4 +1,4 @@
-"""Tables on a terminal that is narrower than they are: every name and number whole, in as many parts as it takes."""
+"""Tables on a terminal that is narrower than they are: nothing is cut, in as many parts as it takes."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_without_a_terminal_a_table_stays_in_one_piece(
     assert "continued" not in capsys.readouterr().out
 
 
-def test_a_name_wider_than_the_terminal_stays_whole(
+def test_a_name_wider_than_the_terminal_is_folded_and_not_cut(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"committee/{'of-the-faculty-' * 5}{number}" for number in range(2)]
@@ -55,15 +55,6 @@ def test_a_name_wider_than_the_terminal_stays_whole(
     monkeypatch.setattr(show, "data", screen)
     rows = tuple((name, "0.5\n0.4 to 0.6") for name in names)
     show.draw(Worded("agreement", ("rater", "kappa"), rows), Language("en"))
-    shown = capsys.readouterr().out.splitlines()
-    assert all(any(name in line for line in shown) for name in names)
-    assert shown.count("  kappa: 0.5, 0.4 to 0.6") == 2
-
-
-def test_words_wrap_before_names_do(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen(markup=False, emoji=False, highlight=False, width=40, height=25, force_terminal=True, no_color=True)
-    words = "many words that go on and on until they fill the line"
-    screen.show_table("", ["name", "words", "n"], [["contextual-relevance", words, "1,000"]], left=2)
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert "contextual-relevance" in shown and "1,000" in shown
-    assert all(len(line) <= 40 for line in shown.splitlines()) and shown.count("\n") > 4
+    shown = capsys.readouterr().out
+    folded = "".join(line.split("  ")[0].strip() for line in shown.splitlines())
+    assert all(name in folded for name in names) and shown.count("0.4 to 0.6") == 2

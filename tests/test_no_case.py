@@ -102,7 +102,7 @@ def test_judge_names_them_once_and_ends_at_all(tmp_path: Path, tiny_judge: Path)
     given = ["judge", "a.csv", "-r", "small.prompty", "-j", "scripted", "--engine", "scripted", "--keep", "chatbot"]
     given += ["--models", "models.yaml", "--run", "a.run"]
     said = " ".join(desk.typed(*given, "--dry-run").stderr.split())
-    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
+    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1
     said = " ".join(desk.typed(*given).stderr.split())
     assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
     drawn = desk.typed("sample", "a.run", "--cases", "a.csv", "--n", 1, "--seed", 1, "--out", "r.xlsx")

@@ -30,6 +30,7 @@ from run_world import (
 from typed import RUBRIC
 
 from pathway_local.case import rank
+from pathway_local.ratings.import_ratings import NO_RESULT
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -195,11 +196,24 @@ class History:
         (self.world.folder / "results.jsonl").write_text("\n".join(lines))
         (self.world.folder / "results.jsonl").chmod(0o600)
         command = ["import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "far"]
-        self._import(command, "far", {batch[each]: score for each in chosen}, kill, sure=False)
+        scores = {batch[each]: score for each in chosen}
+        self._import(command, "far", scores, kill, sure=False, asked=batch.values())
         self.world.words.add(REPLIED)
 
-    def _import(self, command: list[str], rater: str, scores: Mapping[str, int], kill: int, *, sure: bool) -> None:
-        """All ratings of a file are stored, or nothing; `sure` says that nothing speaks against them."""
+    def _import(
+        self,
+        command: list[str],
+        rater: str,
+        scores: Mapping[str, int],
+        kill: int,
+        *,
+        sure: bool,
+        asked: Iterable[str] = (),
+    ) -> None:
+        """All ratings of a file are stored, or nothing; `sure` says that nothing speaks against them.
+
+        Of the cases that were `asked` about together, those without a result are failures.
+        """
         world = self.world
         there = world.run.exists()
         before, imports = world.records(), world.import_jobs() if there else 0
@@ -214,6 +228,9 @@ class History:
             for key in stored:
                 world.outcomes[key] = after[key].outcome
                 world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
+            for key in {(rater, case) for case in asked} - new.keys() - world.outcomes.keys():
+                assert after[key].outcome == NO_RESULT
+                world.outcomes[key], world.seen[key] = NO_RESULT, -1
         else:
             assert not imported
         assert ended.code in (0, KILLED) or not sure, f"a rating that fits was refused: {ended.err}"

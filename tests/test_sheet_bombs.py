@@ -99,6 +99,13 @@ def test_what_holds_nothing_takes_no_memory(name: str, tmp_path: Path) -> None:
     assert told == said and int(growth) < MOST_MB
 
 
+def test_what_no_library_parses_may_be_long(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", HEADER + LAST % (2, 2, 2))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("customXml/item1.xml", b"<a>" + b"QUJD" * 2**20 + b"</a>")
+    assert len(list(CasesFile(path, {"r": ("question", "answer")}))) == 1
+
+
 def test_blank_rows_ask_whether_to_stop(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question,answer\nq,a\n" + "\n" * 50)
     cases = CasesFile(tmp_path / "a.csv", {"r": ("question", "answer")})

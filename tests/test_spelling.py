@@ -61,14 +61,13 @@ SPELLED: dict[str, Spelled] = {
     "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "step": 0.01},
     "list 5": {"type": "list", "items": 5},
     "0 < 2 < 4": {"type": "score", "levels": {0: "", 2: "", 4: ""}},
-    "unordered 1-3 (1 one, 2 as two)": {
+    "1-3 (1 one, 2 as two)": {
         "type": "score",
         "min": 1,
         "max": 3,
         "step": 1,
         "levels": {1: "one"},
         "written": {2: "two"},
-        "scale": "nominal",
     },
     'prefer first as "1" > second as "2"': {
         "type": "score",

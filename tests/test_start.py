@@ -101,6 +101,19 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert shlex.join(job.command) == f"{judging} --run a.run"
 
 
+def test_a_person_chooses_the_sheet_behind_a_cover_page(desk: Desk) -> None:
+    book = openpyxl.load_workbook(desk.work / "a.xlsx")
+    book.worksheets[0].title = "Dados"
+    book.create_sheet("Capa", 0).append(["Inquérito"])
+    book.save(desk.work / "a.xlsx")
+    person = Terminal(desk, "a.xlsx", "--models", "models.yaml")
+    person.answers("2", "", "8", "small.prompty", "", "", "1", "2")
+    assert person.ends() == 0, person.said
+    flat = plain(person.said)
+    assert "Which sheet has the cases?" in flat and "Are the columns named in row 3?" in flat
+    assert "--sheet Dados" in flat and "6 cases to judge." in flat
+
+
 @pytest.mark.parametrize("lang", ["de", "es", "fr", "pt"])
 def test_no_word_of_it_is_english_in_another_language(desk: Desk, lang: str) -> None:
     book = openpyxl.load_workbook(desk.work / "a.xlsx")

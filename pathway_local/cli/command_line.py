@@ -4,7 +4,6 @@ import errno
 import os
 import sys
 import warnings
-from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
@@ -38,29 +37,8 @@ COMMANDS = {
 
 ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
 
-GROUPS = ("rubrics", "judges", "runs", "hosted")
-"""Commands that have commands below them."""
-
 # A name that Python keeps for itself, and an analysis that writes more than its tables.
 MODULES = {"import": "imports", "handover": "handover"}
-
-
-class UnknownCommand(UsageError):
-    """No command has this name; the hint names one below a group that has, or else the most similar one."""
-
-    def __init__(self, name: str) -> None:
-        found = [group for group in GROUPS if name in _subcommands(group)]
-        near = get_close_matches(name, ORDER, n=1)
-        meant = [f"{group} {name}" for group in found] or near
-        hint = "See `pathway-local --help` for all commands."
-        if meant:
-            hint = f"Did you mean `pathway-local {'` or `pathway-local '.join(meant)}`?"
-        super().__init__(f"no command is called {name!r}", hint)
-
-
-def _subcommands(group: str) -> list[str]:
-    command: Any = typer.main.get_command(import_module(f"pathway_local.cli.{group}").app)
-    return list(command.commands)
 
 
 class _Commands(TyperGroup):
@@ -74,8 +52,6 @@ class _Commands(TyperGroup):
         return TyperCommand(cmd_name, short_help=says) if says else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and args[0] not in ORDER:
-            raise UnknownCommand(args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest

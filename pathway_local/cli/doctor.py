@@ -53,6 +53,6 @@ def doctor(
 
 def _show(check: Check) -> None:
     word, style = MARKS[check.status]
-    data.say(f"{check.name}: {check.found}", style, label=f"{word:{WIDTH}}", hang=WIDTH)
+    data.say(f"{check.name}: {check.found}", style, label=f"{word:{WIDTH}}")
     if check.fix:
         data.say(f"→ {check.fix}", indent=WIDTH)

@@ -47,7 +47,7 @@ def show_dry_run(found: DryRun) -> None:
         for rater in judge.raters:
             _show_rater(rater)
         most = f"prompt and reply together may have {judge.context:,} tokens"
-        data.say(f"{judge.judge}: {judge.room}; {most}, or fewer if the engine lacks the memory")
+        data.say(f"{judge.judge}: {most}, or fewer if the engine lacks the memory")
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
     data.say("dry run: nothing was judged or stored")
@@ -65,8 +65,8 @@ def _show_rater(found: RaterForecast) -> None:
     data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
     for each in found.first_failures:
         data.say(placed(each.case, each.place, each.reason), indent=2)
-    if found.would_fail > len(found.first_failures):
-        data.say(f"… and {found.would_fail - len(found.first_failures):,} more", indent=2)
+    if more := sum(found.failures.values()) - len(found.first_failures):
+        data.say(f"… and {more:,} more", indent=2)
     if found.to_judge:
         share = found.shared_tokens / found.prompt_tokens
         data.say(

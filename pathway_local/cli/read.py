@@ -25,7 +25,7 @@ ORDER = kinds_of(ReadOptions)
 
 @app.with_examples(
     "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
-    "pathway-local read my.run --cases examples/pathway-answer.csv --out apart.html --by disagreement",
+    "pathway-local read my.run --cases cases.csv --out apart.html --by disagreement",
 )
 @taking({**ORDER, **READING})
 def read(

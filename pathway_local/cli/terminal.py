@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import sys
 import threading
 import traceback
@@ -11,12 +10,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
-from textwrap import wrap
 from typing import TextIO, cast
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,9 +27,6 @@ from pathway_local.system.visible import visible, visible_json
 ENDLESS = 10_000
 """Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
 
-PADDING = 3
-"""Characters between two columns of a table."""
-
 SOME_FAILED = 1
 """Exit code of a command that did its work except for some cases or rows."""
 
@@ -40,11 +34,6 @@ FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
 _FRAMES = 3
-# Commands in messages: in backquotes, or at the end after a colon.
-_MAP = r"--map (?:'[^']*'|\S+)"
-_COMMAND = re.compile(
-    rf"`[^`\n]*`|{_MAP}(?: {_MAP})*|(?:^|(?<=[:→] ))(?:pathway-local(?! \d)|chmod|jq|nvidia-modprobe|rm|unset) .*$"
-)
 
 
 class _Stderr(TextIOBase):
@@ -96,67 +85,27 @@ class Screen(Console):
 
     errors_only = False
 
-    def say(
-        self, said: str, style: str = "", *, label: str = "", indent: int = 0, hang: int = 0, lines: bool = False
-    ) -> None:
+    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
         """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
 
-        On a terminal it is broken at blanks, and what follows is indented by `hang`. It is never broken inside a
-        command: one that we broke could not be pasted, while one that the terminal breaks can. Elsewhere its lines
-        stay as they are.
+        A terminal breaks it where it ends: a command that we broke could not be pasted.
         """
-        parts, margin = (label + visible(with_pages(said), lines=lines)).split("\n"), " " * indent
-        if self.is_terminal:
-            parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20), hang)]
-        text = Text(margin + f"\n{margin}".join(parts))
+        margin = " " * indent
+        text = Text(margin + (label + visible(with_pages(said), lines=lines)).replace("\n", f"\n{margin}"))
         text.stylize(style, indent, indent + len(label) if label else None)
         self.print(text, soft_wrap=True)
 
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
     ) -> None:
-        """Print a table whose first `left` columns are words; cells may have several `lines`.
-
-        On a terminal no name and no number is cut: where the table is too narrow for them, each row becomes lines.
-        """
+        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`."""
         if title:
             self.say(title, "bold")
-        cells = [[visible(cell, lines=lines) for cell in row] for row in rows]
-        made = table("", heads, cells, left=left, lines=lines)
-        if not self.is_terminal or self._fit(made, [[visible(head, lines=lines) for head in heads], *cells], left):
-            self.print(made)
-            return
-        for first, *others in cells:
-            self.say(" ".join(first.splitlines()), "bold")
-            told = zip((" ".join(head.splitlines()) for head in heads[1:]), others, strict=True)
-            self.say("; ".join(f"{head}: {', '.join(cell.splitlines())}" for head, cell in told if cell), indent=2)
-
-    def _fit(self, made: Table, cells: Sequence[Sequence[str]], left: int) -> bool:
-        """Narrow the widest columns of words until the table fits; False if it can't without cutting a word."""
-        columns = [[line for cell in column for line in cell.split("\n")] for column in zip(*cells, strict=True)]
-        widths = [max(map(cell_len, lines)) for lines in columns]
-        least = [
-            max((cell_len(word) for line in lines for word in line.split()), default=0) for lines in columns[:left]
-        ]
-        while sum(widths) > self.width + 1 - PADDING * len(widths):
-            wide = [place for place, shortest in enumerate(least) if widths[place] > shortest]
-            if not wide:
-                return False
-            widths[max(wide, key=lambda place: widths[place])] -= 1
-        for column, width in zip(made.columns, widths, strict=True):
-            column.width = width
-        return True
+        self.print(table("", heads, rows, left=left, lines=lines))
 
     def on_broken_pipe(self) -> None:
         """Leave it to the command line, which ends with 0: rich would end with 1, our code for cases that failed."""
         raise  # what rich handles while it calls this
-
-    def _broken(self, line: str, width: int, hang: int) -> list[str]:
-        # A blank inside a command becomes one at which `wrap` does not break.
-        line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
-        margin = " " * hang
-        parts = wrap(line, width, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False) or [""]
-        return [part.replace("\xa0", " ") for part in parts]
 
 
 # Started with a stream closed (`<&-`, `>&-`), Python has none.
@@ -171,7 +120,7 @@ data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdo
 def complain(error: PathwayError) -> None:
     """Print what is wrong in one line, and what to do in another."""
     label = "error: "
-    talk.say(str(error), "bold red", label=label, hang=len(label))
+    talk.say(str(error), "bold red", label=label)
     if error.hint:
         talk.say(error.hint, indent=len(label))
 

@@ -6,7 +6,6 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
-    RATERS,
     Against,
     Bad,
     By,
@@ -34,7 +33,7 @@ class AgreementOptions(Options):
     rater: Raters = ()
     cluster: Cluster = ""
     against: Against = ""
-    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', RATERS)] = 0.05
+    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".')] = 0.05
     by: By = ""
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""

@@ -13,20 +13,16 @@ from pathway_local.scores.scores import Scores
 from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.words.language import Spell, Spelled
 
-CASES = "Cases"
-RATERS = "Rubric and raters"
-
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """How help shows an option: the name of its value (empty for a switch), what it does, the heading above it.
+    """How help shows an option: the name of its value (empty for a switch), what it does.
 
     Other options in its text stand in braces, by name.
     """
 
     value: str
     text: str
-    group: str = CASES
 
 
 class Options(BaseModel):
@@ -43,8 +39,8 @@ class OptionError(ValueError):
         self.hint = hint
 
 
-Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.", RATERS)]
-Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.", RATERS)]
+Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.")]
+Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.")]
 By = Annotated[str, Says("COLUMN", "Show figures for each value of this column, too.")]
 Between = Annotated[
     str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
@@ -57,7 +53,7 @@ Bad = Annotated[
     str,
     Says("LEVEL", "Scores up to this level, a number or name, count as bad (default: the lower half of the scale)."),
 ]
-Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count.", RATERS)]
+Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count.")]
 MinGroup = Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

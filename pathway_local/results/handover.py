@@ -7,9 +7,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.results.analysis import RATERS, Against, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.analysis import Against, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.consensus import wrong_by
 from pathway_local.results.label_design import LabelDesign, is_uneven, own_design
 from pathway_local.results.table import Cell, Column, Table
@@ -30,8 +30,8 @@ class HandoverOptions(Options):
     ]
     within: Annotated[int, Field(ge=0), Says("K", "Levels by which a score may differ and still count as right.")] = 0
     rubric: Rubric = ""
-    score: Annotated[str, Says("NAME", "Only this score; default: all.", RATERS)] = ""
-    judge: Annotated[str, Says("NAME", "Only this judge; default: every local judge.", RATERS)] = ""
+    score: Annotated[str, Says("NAME", "Only this score; default: all.")] = ""
+    judge: Annotated[str, Says("NAME", "Only this judge; default: every local judge.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,7 @@ def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
         if options.score in ("", matrix.score):
             found += [_decision(matrix, judge, tuple(people), options) for judge in judges]
     if options.score and options.score not in scores:
-        raise OptionError(
-            f"no score is called {as_given(options.score)}", f"Name one of {as_given(', '.join(scores))}."
-        )
+        raise UnknownName("score", options.score, dict.fromkeys(scores))
     if not found:
         raise OptionError("no local judge has scores to keep or hand over", "Judge the cases first, or name {judge}.")
     return found
@@ -181,6 +179,6 @@ ANALYSIS = Analysis(
     handover,
     (
         "pathway-local handover my.run --against author --error 0.1",
-        "pathway-local handover my.run --against author --error 0.1 --within 1 --store combined",
+        "pathway-local handover my.run --against author --error 0.1 --store both",
     ),
 )

@@ -24,7 +24,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = rf"({_NUMBER}) ?(?:-|–|\.\.|to) ?({_NUMBER})(?: by ({_NUMBER}))?"
 _NAME = rf"({_MARK}|[^\W\d][\w.-]*)"
-_SCALE = re.compile(rf"(unordered )?{_RANGE}(?: ?\((.+)\))?")
+_SCALE = re.compile(rf"{_RANGE}(?: ?\((.+)\))?")
 _NUMBERED = re.compile(rf"({_NUMBER})(?: ?= ?| |(?={_MARK})|$)(.*)")
 _SIZED = re.compile(r"(text|line)(?: (\d+))?")
 _TEXTS = re.compile(r"list(?: (\d+))?(?: of text (\d+))?")
@@ -101,15 +101,15 @@ def _score(said: str, words: Sequence[str]) -> Field:
 
 
 def _range(found: re.Match[str], words: Sequence[str]) -> Field:
-    low, high, step = _number(found[2]), _number(found[3]), found[4]
+    low, high, step = _number(found[1]), _number(found[2]), found[3]
     if (low, high, step) == (0, 1, None):
         raise ValueError("0-1 may be two values or a share: write 0-1 by 1, or 0-1 by 0.1")
     field: Field = {"type": "score", "min": low, "max": high, "step": _number(step or "1")}
-    for number, name, written in (_level(text, words) for text in _divided(found[5] or "", ",")):
+    for number, name, written in (_level(text, words) for text in _divided(found[4] or "", ",")):
         if number is None:
             raise ValueError(f"{name!r} needs its number, such as 1-5 (1 {name})")
         _add(field, number, name, written)
-    return field | ({"scale": "nominal"} if found[1] else {})
+    return field
 
 
 def _listed(scale: str, words: Sequence[str]) -> Field:

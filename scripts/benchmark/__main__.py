@@ -1,6 +1,7 @@
 """Compares the speed of `judge` with that of vLLM by itself; the options say what is measured."""
 
 import json
+import math
 import signal
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def bench(
     variants: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(VARIANTS),
     reply_tokens: Annotated[int | None, typer.Option(help="Cut budgets to replies of about this many tokens.")] = None,
     setting: Annotated[list[str], typer.Option("--set", help="An engine setting, NAME=VALUE; repeat for more.")] = [],  # noqa: B006
-    minutes: Annotated[float, typer.Option(help="Begin no further round after so many minutes.")] = 1e9,
+    minutes: Annotated[float | None, typer.Option(help="Begin no further round after so many minutes.")] = None,
     own: Annotated[bool, typer.Option("--own", help="Measure our own Python alone.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write all figures here as JSON, after every round.")] = None,
 ) -> None:
@@ -71,7 +72,7 @@ def bench(
                 measured = {name: [*map(asdict, each)] for name, each in runs.items()}
                 _save(out, told | {"runs": measured, "ratios": {name: ratios(runs, name) for name in runs}})
 
-            runs = compare(stage, names, cases, rounds, 60 * minutes, alone=gpu, save=save)
+            runs = compare(stage, names, cases, rounds, 60 * (minutes or math.inf), alone=gpu, save=save)
         rows = [row(name, runs) for name in runs if runs[name]]
         console.print(table(f"{shape} in {stage.dtype}, {rubric}, --detail {detail}, {cases} cases", COLUMNS, rows))
     except PathwayError as error:
