@@ -27,7 +27,7 @@ CEILINGS = {
     "words": 223,
     "ratings": 2434,
     "scores": 554,
-    "results": 4454,
+    "results": 4484,
     "output": 844,
     "pages": 851,
     "viewer": 656,
