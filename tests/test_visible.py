@@ -112,9 +112,8 @@ def test_a_closed_stream_is_no_fault(tmp_path: Path) -> None:
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         command = f'exec "$0" "$1" rubrics list {closed}'
         assert subprocess.run(["bash", "-c", command, *COMMAND], cwd=tmp_path, check=False).returncode == 0
-    (tmp_path / "cases.csv").write_text("id,question,gold_answer,model_answer\n1,Why?,So.,So.\n")
-    told = subprocess.run(["bash", "-c", 'exec "$0" "$1" start cases.csv <&-', *COMMAND], cwd=tmp_path, check=False)
-    assert told.returncode == 0
+    told = subprocess.run(["bash", "-c", 'exec "$0" "$1" start <&-', *COMMAND], cwd=tmp_path, check=False)
+    assert told.returncode == 2
 
 
 def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
