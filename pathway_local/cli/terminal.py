@@ -27,6 +27,9 @@ from pathway_local.system.visible import visible, visible_json
 ENDLESS = 10_000
 """Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
 
+SHORT = 32
+"""Characters of a name in a table's first column that is never broken, so that it can be pasted."""
+
 SOME_FAILED = 1
 """Exit code of a command that did its work except for some cases or rows."""
 
@@ -98,7 +101,10 @@ class Screen(Console):
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
     ) -> None:
-        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`."""
+        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`.
+
+        Short names in the first column stay whole: a name that we broke could not be pasted.
+        """
         if title:
             self.say(title, "bold")
         self.print(table("", heads, rows, left=left, lines=lines))
@@ -179,9 +185,12 @@ def table(
     made = Table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
     )
+    rows = list(rows)
+    short = all(len(row[0]) <= SHORT for row in rows)
     for at, column in enumerate(columns):
         words, head = at < left, visible(column, lines=lines)
-        made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        whole = not words or (at == 0 and left > 1 and short)
+        made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=whole)
     for row in rows:
         made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))
     return made
