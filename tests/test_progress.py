@@ -51,6 +51,18 @@ def test_lines_without_a_terminal_come_at_growing_distances(
     assert "about 10 h left" in lines[0]
 
 
+def test_a_signal_is_told_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = JobProgress()
+    progress._changes = True
+    progress.begin("tiny", 65)
+    progress.watch(Tally(judged=60))
+    progress.stop(2)
+    *_, last = capsys.readouterr().err.split("\r")
+    assert last.startswith("stopping: ")
+    assert last.endswith("\n")
+    assert progress.stopped()
+
+
 def test_once_all_rows_were_read_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
     progress = JobProgress()
     progress.begin("tiny", 65)

@@ -112,7 +112,7 @@ def check(
 
 app.with_examples(
     "pathway-local judges test qwen3-8b qwen3.5-9b --rubric pathway-answer \\",
-    "    --cases answers.csv --out test.html",
+    "    --cases answers.csv --out test.xlsx",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
 )(test)
