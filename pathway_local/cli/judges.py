@@ -37,7 +37,7 @@ def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     columns = ["judge", "licence", "thinks", "here", "fits", "GB"]
     data.show_table("", columns, [_row(card) for card in cards], left=5)
     talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
-    talk.say("`pathway-local judges show JUDGE` shows the rest, such as size, context and the smallest GPU.")
+    talk.say("`pathway-local judges show JUDGE` shows its size, its context and the smallest GPU for it.")
 
 
 def _row(card: JudgeCard) -> list[str]:

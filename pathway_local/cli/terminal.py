@@ -101,10 +101,7 @@ class Screen(Console):
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
     ) -> None:
-        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`.
-
-        Short names in the first column stay whole: a name that we broke could not be pasted.
-        """
+        """Print a table whose first `left` columns are words, which a narrow terminal folds; cells may have `lines`."""
         if title:
             self.say(title, "bold")
         self.print(table("", heads, rows, left=left, lines=lines))
