@@ -265,7 +265,7 @@ def bad_table(
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
-    columns += [Column("rubric"), Column("score", usual="score"), Column("levels", "levels")]
+    columns += [Column("rubric"), Column("score", usual="score", below=True), Column("levels", "levels")]
     if rows:
         said = [*sentences(told), *notes]
         yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, said, section="bad")
