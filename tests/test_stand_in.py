@@ -10,6 +10,7 @@ from rated_run import add, cases, said
 
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.agreement_tables import agree
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
@@ -60,6 +61,14 @@ def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told:
     assert sentences[0].startswith(told)
     assert any("mean of the other people (Spearman: 1 is fully, 0 is not at all): judge " in line for line in sentences)
     assert sentences[-1].startswith("These 2 people agree among themselves at 0.9")
+
+
+@pytest.mark.parametrize(("judge", "standing"), [(GUESSED["judge"], "worse"), (np.full(COUNT, 4), None)])
+def test_a_constant_judge_has_no_standing(tmp_path: Path, judge: np.ndarray, standing: str | None) -> None:
+    answer(tmp_path, {"judge": judge, **PEOPLE})
+    with RunFile.read(tmp_path / "my.run") as run:
+        (table,) = (each for each in agree(Scores(run), AgreementOptions()) if each.key == "benchmark")
+    assert [row["standing"] for row in table.rows] == [standing]
 
 
 def test_what_a_correlation_hides_is_said(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, 
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.statistics.figure import FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import (
     Contrast,
     compare_judges,
@@ -165,4 +165,6 @@ class AgainstPeople:
 
 
 def _contrast(found: Contrast, names: Sequence[str]) -> Row:
-    return {names[0]: found.first, names[1]: found.second, "difference": found.difference, "standing": found.standing}
+    one_is_missing = isinstance(found.first.value, Undefined) and not isinstance(found.second.value, Undefined)
+    standing = None if one_is_missing else found.standing  # a sentence says what follows from that
+    return {names[0]: found.first, names[1]: found.second, "difference": found.difference, "standing": standing}
