@@ -84,4 +84,3 @@ class Allocation:
         return LoadPlan(settings, (*several, *notes), gpus)
 
 
-ONE_ENGINE: Allocation = Allocation()
