@@ -102,6 +102,18 @@ def studies() -> dict[str, Study]:
         "a sample": of("five"),
         "two people": labelled(judge, bob=("human", only(bob, drawn))),
         "two judges": labelled(judge, gpt=("hosted", five(0.4))),
+        "the easy half back": Study(
+            "five", {"demo": ("judge", judge), "ann": ("human", only(ann, drawn[worth[drawn] > 3.2]))}, drawn
+        ),
+        "different cases": Study(
+            "five",
+            {
+                "demo": ("judge", judge),
+                "ann": ("human", only(ann, drawn[::2])),
+                "bob": ("human", only(bob, drawn[1::2])),
+            },
+            drawn,
+        ),
         "picked labels": Study("five", {"demo": ("judge", judge), "ann": ("human", only(ann, easy))}),
         "a constant judge": labelled(np.full(CASES, 4.0)),
         "a mute chatbot": labelled(mute),

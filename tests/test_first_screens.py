@@ -21,6 +21,8 @@ SAYS = {
     "a sample": {"bad_by_people"},
     "two people": {"bad_by_people"},
     "two judges": {"bad_by_people", "bad_also"},
+    "the easy half back": {"bad_by_people", "many_labels_missing", "missing_scored_lower"},
+    "different cases": {"bad_by_people", "different_cases"},
     "picked labels": {"bad_by_judge", "labels_of_no_sample"},
     "a constant judge": {"bad_by_people"},
     "a mute chatbot": {"bad_by_people"},
@@ -32,7 +34,7 @@ SAYS = {
 }
 """The answers and warnings that a study's summary begins with."""
 
-KEYS = {"bad_by_judge", "bad_by_people", "bad_also", "labels_of_no_sample", "judge_stopped"}
+KEYS = set[str]().union(*SAYS.values())
 
 
 @pytest.mark.parametrize("name", SAYS)
@@ -59,8 +61,10 @@ def _check(study: Study, row: dict[str, object], inside: np.ndarray) -> None:
     own = study.scores[str(row["rater"])][1]
     scored, bad = inside & (own >= 0), own <= LOW[study.scale]
     assert row["cases"] == scored.sum()
-    figure = row["bad"]
+    figure = row["bad_by_people" if study.scores[str(row["rater"])][0] == "human" else "bad"]
     assert isinstance(figure, dict)
+    if not scored.any():
+        assert row["bad_by_people"] == figure and "none of these cases has a score" in str(figure)
     if scored.any():
         assert figure["value"] == pytest.approx(bad[scored].mean())
         ends = proportion_confint(bad[scored].sum(), scored.sum(), method="wilson")
@@ -92,6 +96,17 @@ SCREENS = {
         ["bad_by_people", "bad_also", *ONE[1:], "next_people", "labels_once"], [*PEOPLE, *OPEN],
         ["bad_by_people", "bad_also", "next_people"],
     ),
+    "the easy half back": (
+        [*ONE, "next_labels", "many_labels_missing", "missing_scored_lower", "labels_once"],
+        ["order_first_open", "order_people_open", "order_without", "many_labels_missing", "missing_scored_lower"],
+        ["bad_by_people", "next_labels", "few_labels"],
+    ),
+    "different cases": (
+        ["bad_by_people", "standing_unknown", "corrected_finding", "quote_pairs", "next_people", "different_cases",
+         "labels_once"],
+        ["order_first_open", "order_people_open", "order_without", "order_first_open", "different_cases"],
+        ["bad_by_people", "next_people", "different_cases"],
+    ),
     "picked labels": (
         ["bad_by_judge", "untested_one", "quote_pairs", "next_sample", "labels_of_no_sample"],
         [*OPEN, "order_without", "labels_of_no_sample"], ["bad_by_judge", "next_sample"],
@@ -109,7 +124,7 @@ SCREENS = {
     "no order": (["untested_one", "quote_pairs"], [], ["commonest_finding"]),
     "people alone": (["no_judge_people_alone", "next_judge"], OPEN, ["next_judge"]),
     "a stopped judge": (
-        ["bad_by_judge", "nobody_shows", "next_sample"], OPEN,
+        ["bad_by_judge", "nobody_shows", "next_sample", "judge_stopped"], [*OPEN, "judge_stopped"],
         ["bad_by_judge", "next_sample", "judge_stopped", "no_people"],
     ),
 }  # fmt: skip
@@ -138,7 +153,10 @@ def test_agreement_and_compare_begin_with_what_the_study_shows(
     for row in rows(out, "pairs"):
         both = np.stack([given[row["first"]], given[row["second"]]])
         one, other = both[:, np.isfinite(both).all(axis=0)]
-        assert row["cases"] == len(one) and row["exact"]["value"] == pytest.approx(np.mean(one == other))
+        assert row["cases"] == len(one)
+        if not len(one):
+            continue
+        assert row["exact"]["value"] == pytest.approx(np.mean(one == other))
         if study.scale in LOW:
             assert row["mean_difference"]["value"] == pytest.approx(np.mean(one - other))
             kappa = cohen_kappa_score(one, other, weights="quadratic")
@@ -168,5 +186,6 @@ def test_a_report_begins_with_how_good_the_chatbots_are(
             inside = (study.bots == row["group"]) & (own >= 0)
             assert row["cases"] == inside.sum()
             if inside.any():
-                assert row["bad"].value == pytest.approx(np.mean(own[inside] <= LOW[study.scale]))
+                bad = row["bad" if study.scores[str(table.about["rater"])][0] != "human" else "bad_by_people"]
+                assert bad.value == pytest.approx(np.mean(own[inside] <= LOW[study.scale]))
                 assert row["mean"].value == pytest.approx(own[inside].mean())

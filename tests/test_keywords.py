@@ -69,6 +69,8 @@ REFUSED: list[tuple[Schema, str]] = [
     ),
     (beside(spelling="no < yes", minimum=1, type="integer"), "minimum"),
     (beside(spelling="no < yes", enum=["good", "bad"]), "says otherwise"),
+    (beside(spelling="no < yes", enum=True), "says otherwise"),
+    (beside(type=["null", "null"]), "type"),
     ({"properties": {"score": SCORE, "a.b": TEXT}}, "a dot in a name"),
     ({"properties": {"score": {"$ref": "#/$defs/s"}}, "$defs": {"s": {**SCORE, "not": {}}}}, "score: .*: not"),
     ({"properties": {"score": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"$ref": "#/$defs/s"}}}, "nested too deep"),

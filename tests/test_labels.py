@@ -15,6 +15,7 @@ def test_errors_that_no_label_shows_are_warned_of_until_there_are_enough_labels(
     assert unseen_errors(judge[:149], np.full(149, 3.0), (1, 5)) == ()
     assert unseen_errors(judge[:60], np.array([2.0] + [4.0] * 59), (1, 5)) == ()
     assert unseen_errors(judge[:60], np.full(60, np.nan), (1, 5)) == ()
+    assert unseen_errors(np.full(60, 4.99994), np.full(60, 3.0), (1, 5)) == (), "5 but for what other levels got"
 
 
 def test_the_noise_of_labels_is_what_cases_and_people_leave_over() -> None:

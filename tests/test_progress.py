@@ -3,6 +3,7 @@
 import pytest
 
 from pathway_local.cli.progress import JobProgress
+from pathway_local.cli.start import _Count
 from pathway_local.judging.progress import FIRST_LINE, duration
 from pathway_local.judging.recorder import Tally
 from pathway_local.verdict import Tokens
@@ -49,6 +50,25 @@ def test_lines_without_a_terminal_come_at_growing_distances(
     assert done[-1] == 36_000
     assert len(done) < 40
     assert "about 10 h left" in lines[0]
+
+
+def test_a_signal_is_told_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = JobProgress()
+    progress._changes = True
+    progress.begin("tiny", 65)
+    progress.watch(Tally(judged=60))
+    progress.stop(2)
+    *_, last = capsys.readouterr().err.split("\r")
+    assert last.startswith("stopping: ")
+    assert last.endswith("\n")
+    assert progress.stopped()
+
+
+def test_the_dialog_tells_a_signal_in_its_own_words(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = _Count()
+    progress.stop(2)
+    assert capsys.readouterr().err == ""
+    assert progress.stopped()
 
 
 def test_once_all_rows_were_read_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:

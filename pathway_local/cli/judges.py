@@ -34,23 +34,20 @@ def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json([card.as_json() for card in cards])
         return
-    columns = ["judge", "licence", "thinking", "here", "fits this machine", "billions", "context", "GB"]
+    columns = ["judge", "licence", "thinks", "here", "fits", "GB"]
     data.show_table("", columns, [_row(card) for card in cards], left=5)
     talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
+    talk.say("`pathway-local judges show JUDGE` shows its size, its context and the smallest GPU for it.")
 
 
 def _row(card: JudgeCard) -> list[str]:
     spec = card.spec
-    size = spec.parameters
-    active = f" ({size.active:g})" if size and size.active else ""
     return [
         spec.name,
         card.licence + (", gated" if spec.gated else ""),
         spec.thinks,
         "yes" if card.folder else "–",
         card.fits,
-        f"{size.total:g}{active}" if size else "–",
-        f"{spec.context:,}" if spec.context else "–",
         f"{spec.weights_gb:.1f}" if spec.weights_gb else "–",
     ]
 
@@ -115,7 +112,7 @@ def check(
 
 app.with_examples(
     "pathway-local judges test qwen3-8b qwen3.5-9b --rubric pathway-answer \\",
-    "    --cases answers.csv --out test.html",
+    "    --cases answers.csv --out test.xlsx",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
 )(test)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from pathway_local.cli.terminal import STDERR, talk, tell
+from pathway_local.cli.terminal import STDERR, talk
 from pathway_local.judging.progress import Progress
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.shipped import with_pages
@@ -22,6 +22,11 @@ class JobProgress(Progress):
         """Whether a signal asked the job to end."""
         return bool(self.signal)
 
+    def stop(self, number: int) -> None:
+        """Ask the job to end because of this signal, and say so above the line of progress."""
+        self.signal = number
+        self._write("stopping: verdicts so far are kept; interrupt again to stop at once", whole=True)
+
     def _write(self, text: str, *, whole: bool = False) -> None:
         if not talk.errors_only:
             super()._write(text, whole=whole)
@@ -34,8 +39,7 @@ def listening(progress: JobProgress) -> Iterator[None]:
     def heard(number: int, _: FrameType | None) -> None:
         if progress.signal:
             raise KeyboardInterrupt
-        progress.signal = number
-        tell("stopping: verdicts so far are kept; interrupt again to stop at once")
+        progress.stop(number)
 
     before = {number: signal.signal(number, heard) for number in heeded_of(STOPPING)}
     try:

@@ -83,7 +83,7 @@ def purge(
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
 
 
-LONGEST = 60
+LONGEST = 76
 
 
 def audit(
@@ -103,9 +103,9 @@ def audit(
         entries = trail.entries()
         if as_json:
             print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
-        elif entries:
-            rows = [_row(entry) for entry in entries]
-            data.show_table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6)
+        for entry in [] if as_json else entries:
+            data.say(_said(entry))
+            data.say(what_of(entry), indent=4)
         since = trail.check(head)
         if head:
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
@@ -128,10 +128,11 @@ def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
     talk.say(f"{file.name} as it is now: recorded in {', '.join(f'entry {number}' for number in found)}")
 
 
-def _row(entry: TrailEntry) -> list[str]:
+def _said(entry: TrailEntry) -> str:
+    """An entry's number, its event, who caused it, when, and how its hash begins."""
     who = entry.who
     name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
-    return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, what_of(entry), entry.hash[:SHORT]]
+    return f"{entry.number}. {entry.event}, {entry.at[:19].replace('T', ' ')} UTC, {name}, {entry.hash[:SHORT]}"
 
 
 def what_of(entry: TrailEntry) -> str:

@@ -71,7 +71,8 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
     for note in found.notes:
         notice(note)
     if found.left_out:
-        notice(f"{found.left_out} cases can't be judged, so they were not drawn")
+        cases = "one case" if found.left_out == 1 else f"{found.left_out:,} cases"
+        notice(f"{cases} can't be judged, and can't be drawn")
     for name, count in found.in_sheets.items():
         if count < found.drawn:
             has = f"{name or 'the evaluator'} was given {found.drawn - count} of the {found.drawn} cases before"

@@ -82,6 +82,10 @@ class _Count(JobProgress):
     def loading(self, judge: str) -> None:
         """Leave it out."""
 
+    def stop(self, number: int) -> None:
+        """End the job; `start` says so."""
+        self.signal = number
+
     def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
         """Return the count alone."""
         return f"{rater}: {tally.done}" + (f" / {total}" if total else "")

@@ -27,6 +27,9 @@ from pathway_local.system.visible import visible, visible_json
 ENDLESS = 10_000
 """Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
 
+SHORT = 32
+"""Characters of a name in a table's first column that is never broken, so that it can be pasted."""
+
 SOME_FAILED = 1
 """Exit code of a command that did its work except for some cases or rows."""
 
@@ -179,9 +182,12 @@ def table(
     made = Table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
     )
+    rows = list(rows)
+    short = all(len(row[0]) <= SHORT for row in rows)
     for at, column in enumerate(columns):
         words, head = at < left, visible(column, lines=lines)
-        made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        whole = not words or (at == 0 and left > 1 and short)
+        made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=whole)
     for row in rows:
         made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))
     return made

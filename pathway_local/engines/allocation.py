@@ -82,5 +82,3 @@ class Allocation:
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
         several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
         return LoadPlan(settings, (*several, *notes), gpus)
-
-

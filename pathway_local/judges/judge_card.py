@@ -34,7 +34,7 @@ class JudgeCard:
         """Whether it runs here, in a word or two."""
         if isinstance(self.why_not, OutOfMemory):
             return "no"
-        return "lacks a GPU" if isinstance(self.why_not, EngineMissing) else "yes"
+        return "no GPU" if isinstance(self.why_not, EngineMissing) else "yes"
 
     @property
     def room(self) -> str:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.dataclasses import dataclass
@@ -54,10 +54,18 @@ def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, s
     return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
 
 
+def _mapped(given: object) -> object:
+    """Read columns by input; what can't be these stays as it is, for the type to refuse."""
+    texts = isinstance(given, str | Sequence) and all(isinstance(each, str) for each in given)
+    return columns_by_input(cast(Sequence[str], given)) if texts else given
+
+
 def _several(given: object) -> object:
     """Read one name or file, or several."""
     items = [given] if isinstance(given, str | os.PathLike) else given
-    return tuple(os.fspath(each) for each in items) if isinstance(items, Iterable) else items
+    if not isinstance(items, Iterable):
+        return items
+    return tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in items)
 
 
 def _kept(given: object) -> object:
@@ -90,7 +98,7 @@ class Plan:
     encoding: str = ""
     header_row: Annotated[int | None, Field(ge=1, le=100_000)] = None
     sheet: str = ""
-    map: Annotated[Mapping[str, str], BeforeValidator(columns_by_input)] = field(default_factory=dict)
+    map: Annotated[Mapping[str, str], BeforeValidator(_mapped)] = field(default_factory=dict)
     keep: Annotated[Sequence[str] | None, BeforeValidator(_kept)] = ()
     truncate: str | None = None
     limit: Annotated[int | None, Field(ge=1, le=LARGEST)] = None

@@ -10,7 +10,7 @@ from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.label_design import without_picked
-from pathway_local.results.mistakes import mistakes
+from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
@@ -73,7 +73,8 @@ class ScoreAgreement:
         self.sets = [*_sets(matrix, compared, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
-        self.warnings = [*mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
+        stopped = stopped_judges(data, [matrix.raters[place].name for place in compared])
+        self.warnings = [*stopped, *mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
         self.corrected = _corrected(whole, self.people)
 
 

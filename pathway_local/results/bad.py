@@ -9,6 +9,7 @@ from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
+from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
@@ -26,6 +27,8 @@ from pathway_local.statistics.figure import (
 )
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
+
+UNSCORED = "none of these cases has a score"
 
 TIE = 0.5
 """The share of the people who rated an answer from which it counts as bad: two who disagree leave it bad."""
@@ -106,13 +109,16 @@ class BadAnswers:
         own = self._is_bad(self.matrix.on_scale[:, place])
         within = np.ones(len(own), dtype=np.bool_) if inside is None else inside
         scored = within & np.isfinite(own)
-        row: Row = {"cases": int(scored.sum()), "bad": self._share(own, scored, "none of these cases has a score")}
-        if place in self.people or not self.people:
+        found = self._share(own, scored, UNSCORED)
+        if self.matrix.raters[place].kind == "human":
+            return {"cases": int(scored.sum()), "bad_by_people": found}
+        row: Row = {"cases": int(scored.sum()), "bad": found}
+        if not self.people:
             return row
         both = scored & np.isfinite(self.labels)
         if inside is not None and both.sum() < self.smallest:
             few = Reason("under {smallest} of its cases are labelled", smallest=self.smallest)
-            return row | {"bad_by_people": undefined_estimate(few)}
+            return row | {"bad_by_people": undefined_estimate(few if scored.any() else UNSCORED)}
         row["bad_by_people"] = self._by_people(own, place, within)
         bad, good = both & (self.labels == 1), both & (self.labels == 0)
         for such, wrong, labels, mistakes, none in (
@@ -137,7 +143,7 @@ class BadAnswers:
         """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
         labelled = np.isfinite(self.labels)
         if np.all(labelled[within & np.isfinite(own)]):
-            return self._share(self.labels, within & labelled, "none of these cases has a score")
+            return self._share(self.labels, within & labelled, UNSCORED)
         if not isinstance(self.design, LabelDesign):
             return undefined_estimate("people labelled no random sample of the answers")
         design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
@@ -185,6 +191,15 @@ class BadAnswers:
                 if isinstance(figure, Estimate) and isinstance(figure.interval, Interval):
                     yield Note(key, {**told, "share": figure.value, "ends": figure.interval, "said": said}, "answer")
                     break
+
+    def cautions(self, judges: Sequence[int]) -> Iterator[Note]:
+        """Yield why labels correct nothing, or what those that did not come back may hide, by the first judge."""
+        if judges and isinstance(self.design, Note):
+            yield self.design
+        elif judges and isinstance(self.design, LabelDesign) and not self.matrix.nominal:
+            labels = SampledLabels(self.whole, self.people, self.design)
+            told = labels.missing(judges[0], self.whole.raters[judges[0]].name)
+            yield from (note for note in told if note.kind == "warning")
 
     @property
     def named(self) -> str:
@@ -246,11 +261,11 @@ def bad_table(
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
             notes.append(Note("hidden_groups", left_out, "note"))
-        notes += [each.design] if judges and isinstance(each.design, Note) else []
+        notes += each.cautions(judges)
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
-    columns += [Column("rubric"), Column("score", usual="score"), Column("levels", "levels")]
+    columns += [Column("rubric"), Column("score", usual="score", below=True), Column("levels", "levels")]
     if rows:
         said = [*sentences(told), *notes]
         yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, said, section="bad")

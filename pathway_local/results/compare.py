@@ -20,7 +20,7 @@ from pathway_local.results.comparison import (
     PairedComparison,
     comparisons,
 )
-from pathway_local.results.mistakes import mistakes
+from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.table import Cell, Column, Table
@@ -59,7 +59,7 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
         raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
     rubrics = data.rated(options.rubric, options.rater)
     matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
-    yield from comparison_tables(matrices, plan)
+    yield from comparison_tables(matrices, plan, stopped_judges(data, options.rater))
     check_bad(matrices, options.bad)
     told = options.model_copy(update={"cluster": plan.cluster})
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, told))]
@@ -94,7 +94,9 @@ def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
     )  # fmt: skip
 
 
-def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -> Iterator[Table]:
+def comparison_tables(
+    matrices: Sequence[RatingsMatrix], plan: ComparisonPlan, warnings: Sequence[Note] = ()
+) -> Iterator[Table]:
     """A row for each score and rater, with a sentence each; and what labels of people make of it."""
     found = comparisons(matrices, plan)
     if not found:
@@ -127,7 +129,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     several = len({(each.rubric, each.score) for each in found}) > 1
     notes = [*_paired(plan), *_shared(found, plan)]
     notes += [_under(each, note) if several else note for each, said in told for note in said]
-    notes += [note for matrix in matrices for note in mistakes(matrix)]
+    notes += [*warnings, *(note for matrix in matrices for note in mistakes(matrix))]
     yield Table(
         "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
     )

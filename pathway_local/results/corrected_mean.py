@@ -72,14 +72,18 @@ class SampledLabels:
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
         """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
-        expected = self.matrix.expected_or_given[self.inside, judge]
         if left_out := int(np.sum(~self.inside)):
             yield Note("outside_sample", {"count": left_out}, "note")
-        if self._missing.any():
-            yield self._on_missing()
-            yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
+        yield from self.missing(judge, name)
         if self.noise is None and self.count > ONCE * len(self.scores):
             yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
+
+    def missing(self, judge: int, name: str) -> Iterator[Note]:
+        """Say how many drawn cases lack a label, and warn if the judge scores them unlike the others."""
+        if self._missing.any():
+            expected = self.matrix.expected_or_given[self.inside, judge]
+            yield self._on_missing()
+            yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
 
     def unseen(self, judges: Mapping[int, str]) -> Iterator[Note]:
         """Warn once of errors that so few labels can miss, for all judges by their columns and names."""

@@ -1,6 +1,6 @@
 """What looks like a mistake in ratings: one person under two names, a rater who saw the judge, half of a scale."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -114,9 +114,14 @@ def _named(matrix: RatingsMatrix, first: int, second: int) -> dict[str, object]:
     return {"first": matrix.raters[first].name, "second": matrix.raters[second].name}
 
 
+def stopped_judges(data: Scores, names: Collection[str] = ()) -> list[Note]:
+    """Return a warning for each judge that stopped before its end, of these names or of all."""
+    return [Note("judge_stopped", {"judge": name}, "warning") for name in data.stopped if not names or name in names]
+
+
 def mistakes_in(data: Scores) -> list[Note]:
     """Return each such warning of a run once, and one for each judge that stopped before its end."""
-    found = [Note("judge_stopped", {"judge": name}, "warning") for name in data.stopped]
+    found = stopped_judges(data)
     for matrix in data.matrices([*data.rubrics.values()]):
         found += [Note("uneven_people", {"column": column}, "warning") for column in set(uneven_strata(matrix))]
         found += [note for note in mistakes(matrix) if note not in found]

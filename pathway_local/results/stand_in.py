@@ -63,13 +63,13 @@ class _Answer:
             yield from self._standings(self.found.people.benchmark)
             yield from self._bias()
             yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
-            yield self._quoted_benchmark(self.found.people.benchmark)
+            yield from self._quoted_benchmark(self.found.people.benchmark)
         else:
             yield self._why_untested()
             yield from self._bias()
             yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_pairs()
-        if self.alpha:
+        if self.alpha and not isinstance(self.alpha.value, Undefined):
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
             yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
 
@@ -131,11 +131,14 @@ class _Answer:
                     told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
                     yield Note(one if len(own) == 1 else several, told | {"remedy": remedy})
 
-    def _quoted_benchmark(self, found: tuple[Contrast, ...]) -> Note:
+    def _quoted_benchmark(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
+        if all(isinstance(figure.value, Undefined) for each in found for figure in (each.first, each.second)):
+            yield from self._quoted_pairs()
+            return
         said = zip(self.judges, found, strict=True)
         figures = _figures((judge, each.first) for judge, each in said)
         told = {"figure": COEFFICIENTS["spearman"].label, "figures": figures}
-        return Note("quote_benchmark", told | {"person": found[0].second})
+        yield Note("quote_benchmark", told | {"person": found[0].second})
 
     def _quoted_pairs(self) -> Iterator[Note]:
         among = [] if self.repeating else self._pairs(self.people, self.people)
@@ -143,9 +146,9 @@ class _Answer:
         name = "kappa" if self.found.matrix.nominal else "kappa_quadratic"
         if not all(pair.first.on_scale and pair.second.on_scale for pair in pairs):
             name = "spearman"
-        if pairs and self.judges:
-            figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
-            yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(figures)})
+        figures = [(f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs]
+        if self.judges and any(not isinstance(each.value, Undefined) for _, each in figures):
+            yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(iter(figures))})
 
 
 def _figures(named: Iterator[tuple[str, Estimate]]) -> Note:

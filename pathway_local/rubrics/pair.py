@@ -67,10 +67,6 @@ class Pair:
             return None
         return sum(share for value, share in score.probabilities.items() if value > 0 and value not in self.special)
 
-    def win(self, value: Number) -> float | None:
-        """Return 1 if this value prefers A, 0 if it prefers B, 0.5 for a tie, and None for a special value."""
-        return None if value in self.special else 0.5 + 0.5 * ((value > 0) - (value < 0))
-
 
 def orders_of(orders: Orders, seed: int) -> tuple[Order, ...]:
     """Return the orders to judge; `seed` draws one of them at random."""

@@ -81,7 +81,7 @@ def _resolved(schema: object, whole: Schema, path: str, depth: int) -> tuple[Sch
     if not isinstance(schema, Mapping) or depth > _DEPTH:
         raise ValueError(f"{path}: {'it is nested too deep' if depth > _DEPTH else 'this is no schema'}")
     options, kinds = schema.get("anyOf"), schema.get("type")
-    if isinstance(kinds, list) and len(kinds) == 2 and "null" in kinds and schema.keys().isdisjoint(_VALUES):
+    if isinstance(kinds, list) and kinds.count("null") == 1 == len(kinds) - 1 and schema.keys().isdisjoint(_VALUES):
         return {**schema, "type": next(each for each in kinds if each != "null")}, True
     if "$ref" in schema:
         alone = "$ref"
@@ -138,7 +138,8 @@ def _spelled(schema: Schema) -> Field:
     made = listed[field["type"]].model_validate(field).texts(True) if field["type"] in listed else {}
     texts = [json.loads(text) for text in made]
     _refuse_others(schema, (SPELLING, "type", "enum", "items", "properties"), f"beside {SPELLING}")
-    if sorted(map(str, schema.get("enum", texts))) != sorted(map(str, texts)):
+    beside = schema.get("enum", texts)
+    if not isinstance(beside, list) or sorted(map(str, beside)) != sorted(map(str, texts)):
         raise ValueError(f"{SPELLING} says otherwise than the values beside it")
     return field
 

@@ -54,12 +54,12 @@ def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, flo
 
     Errors in a share p of all cases are absent from n labels with the chance (1 - p)^n, which is 5% for the share named
     (Hanley and Lippman-Hand 1983). Where a judge misses one failure in 25, samples of 60 labels without any of them
-    make up nearly all intervals that miss the truth.
+    make up nearly all intervals that miss the truth. An expected score of 4.9999 counts as 5.
     """
     apart = np.abs(judge - people)[np.isfinite(judge) & np.isfinite(people)]
     large = (scale[1] - scale[0]) / 2
     share = 1 - 0.05 ** (1 / max(len(apart), 1))
-    if not len(apart) or apart.max() >= large or share < UNSEEN:
+    if not len(apart) or apart.max().round(1) >= large or share < UNSEEN:
         return ()
     return (Note("unseen_errors", {"points": large, "labels": len(apart), "share": share}, "warning"),)
 
