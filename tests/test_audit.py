@@ -193,7 +193,7 @@ def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
 
 def test_the_command_finds_a_change(judged: Desk) -> None:
     head = json.loads(judged.typed("runs", "audit", "may.run", "--json").stdout)["head"]
-    assert "0 entries came after it" in judged.typed("runs", "audit", "may.run", "--head", head).stderr
+    assert "entries after it: 0" in judged.typed("runs", "audit", "may.run", "--head", head).stderr
     changed = judged.work / "changed.run"
     shutil.copy(judged.work / "may.run", changed)
     with without_triggers(changed) as db:

@@ -81,7 +81,7 @@ def _warn(requests: HostedRequests, service: Service) -> None:
             f"  {', '.join(requests.echoed)}: also in the schema, which a service may keep longer than a request."
         )
     if given.left_out:
-        lines.append(f"  {given.left_out} cases can't be judged and are left out.")
+        lines.append(f"  Cases that can't be judged, and are left out: {given.left_out:,}.")
     cold = f"temperature {requests.temperature:g}" if requests.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {requests.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

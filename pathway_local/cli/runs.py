@@ -108,7 +108,7 @@ def audit(
             data.say(what_of(entry), indent=4)
         since = trail.check(head)
         if head:
-            talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+            talk.say(f"the trail is intact and holds {head[:SHORT]}…; entries after it: {since}")
         if file:
             _find(trail, file, read.key)
         talk.say(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded")

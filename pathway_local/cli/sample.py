@@ -71,14 +71,13 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
     for note in found.notes:
         notice(note)
     if found.left_out:
-        cases = "one case" if found.left_out == 1 else f"{found.left_out:,} cases"
-        notice(f"{cases} can't be judged, and can't be drawn")
+        notice(f"cases that can't be judged, and were not drawn: {found.left_out:,}")
     for name, count in found.in_sheets.items():
         if count < found.drawn:
             has = f"{name or 'the evaluator'} was given {found.drawn - count} of the {found.drawn} cases before"
             notice(f"{has}: the sheet holds the {count} new ones")
     if found.cut:
-        notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
+        notice(f"texts that are longer than a cell can hold, and end with [cut]: {found.cut:,}")
     within = f" within {found.strata} values of {plan.strata}" if plan.strata else ""
     tell_sheets(plan, f"{found.drawn} of {found.cases} cases drawn at random{within}")
 

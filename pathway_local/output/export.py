@@ -209,7 +209,7 @@ def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]
 
 
 def _remarks(cut: int, purge: str) -> list[str]:
-    remarks = [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
+    remarks = [f"cells that were cut at the length limit of a workbook's cells: {cut:,}"] if cut else []
     if purge:
         remarks.append(f"what raters wrote was purged at {purge} UTC: scores are exported without it")
     return remarks

@@ -1,6 +1,6 @@
 """The register of coefficients: every figure of agreement with its name, its scale and how to read it.
 
-A further coefficient is one function and its entry here. Tables, JSON, figure files and `--figure` read the register;
+A further coefficient is one function and its entry here. Tables, JSON and figure files read the register;
 a test holds the table of docs/agreement.md against it. A function takes ratings (rows, raters), NaN where a rater has
 none, weights (R, rows), which say how often each row counts, and the ascending levels of the scale, and returns (R,)
 numbers, NaN where there is none. Special values are taken out beforehand.
