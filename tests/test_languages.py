@@ -17,8 +17,10 @@ from typed_here import typing_in
 from viewed import viewing
 
 from pathway_local.errors import UsageError
+from pathway_local.results.ranking import shown_by
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 from pathway_local.words import FOLDER, languages
@@ -145,6 +147,13 @@ def test_a_language_has_each_entry_and_no_english_word_in_it(lang: str) -> None:
             forms = entry.values() if isinstance(entry, dict) else [entry]
             assert blanks(entry) == blanks(english.get(section, {}).get(key) or german[section][key]), key
             assert not leaks([BLANK.sub(" 0 ", str(form)) for form in forms], phrases), key
+
+
+@pytest.mark.parametrize("lang", SPOKEN)
+@pytest.mark.parametrize("ends", [(1.0, 2.0), (-2.0, -1.0), (-1.0, 1.0)])
+def test_which_side_is_higher_is_said_in_every_language(lang: str, ends: tuple[float, float]) -> None:
+    shown = shown_by(Estimate(0.0, Interval(*ends, "jackknife", 30, 0.95)))
+    assert shown in words_in(lang)["words"]
 
 
 def test_what_a_report_can_show_is_in_every_language() -> None:

@@ -52,7 +52,7 @@ class Report:
 
     `overview` and `findings` come first: how good the chatbots are, whether the judge can be trusted, and what to do
     next. `warnings` stand beside those of the tables. Of tables and columns in detail there are none: these are in
-    English alone. `jobs` leave out imports that were undone.
+    English alone.
     """
 
     name: str
