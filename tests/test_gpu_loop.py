@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from tiny_judge import END
 
 from benchmark.work import WorkWriter
-from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.rendering.prompt import Thinking
@@ -225,7 +224,7 @@ def test_another_version_goes_its_own_way_without_a_change_of_tokens(
 ) -> None:
     passes = kinds(make)[:9]
     expected = run(engines[1], passes)
-    monkeypatch.setattr(VLLM, "tested", ("0.1.",))
+    monkeypatch.setattr("pathway_local.engines.vllm.TESTED", ("0.1.",))
     engine = load()
     assert engine.facts.note.startswith(f"vLLM {engine.facts.version} is not tested")
     assert run(engine, passes) == expected

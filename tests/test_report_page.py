@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from agreement_run import answers_run, write_cases
+from browser import Browser
 from html_page import PageParser, check_harmless, needs_browser
 from rated_run import TINY, TWO, add, cases, judged_run, said, several_run
 from typed_here import Run
@@ -322,3 +323,20 @@ def test_a_study_of_three_chatbots_takes_at_most_eight_pages(lang: str, run: Run
     )  # fmt: skip
     pages = len(re.findall(rb"/Type\s*/Page[^s]", Path("may.pdf").read_bytes()))
     assert 2 <= pages <= 8, pages
+
+
+@needs_browser
+def test_a_printed_chart_has_room_for_the_names_of_levels(web: Browser, run: Run, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "prompts" / "pathway-answer.prompty").read_text(encoding="utf-8")
+    with RunFile.create(tmp_path / "may.run") as made:
+        for name in ("demo", "other", "third"):
+            add(made, name, said(1, 2, 1, 2), parse_rubric(text, "pathway-answer"))
+    reported(run)
+    web.open(tmp_path / "may.html")
+    web.resize(695, 1000)  # what margins leave of A4
+    web.call("Emulation.setEmulatedMedia", media="print")
+    gaps = web.run(
+        """[...document.querySelectorAll("svg text + text.said")].map(each =>
+        each.getBoundingClientRect().left - each.previousElementSibling.getBoundingClientRect().right)"""
+    )
+    assert len(gaps) >= 15 and min(gaps) > 0
