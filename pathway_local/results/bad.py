@@ -99,6 +99,13 @@ class BadAnswers:
         given = np.isfinite(scores).sum(axis=1)
         self.labels = np.where(given > 0, np.nansum(self._is_bad(scores), axis=1) >= TIE * given, np.nan)
 
+    def all_labelled(self, place: int) -> bool:
+        """Whether people labelled every case that the rater of this column scored: no sample could tell more."""
+        return bool(self.people) and self._all_labelled(self.matrix.on_scale[:, place], np.True_)
+
+    def _all_labelled(self, scores: FloatArray, within: BoolArray | np.bool_) -> bool:
+        return bool(np.isfinite(self.labels)[within & np.isfinite(scores)].all())
+
     def _is_bad(self, scores: FloatArray) -> FloatArray:
         """1 for bad, 0 for good, NaN without a score on the scale."""
         hit = np.isin(scores, self.levels) if self.matrix.nominal else scores <= max(self.levels)
@@ -142,7 +149,7 @@ class BadAnswers:
     def _by_people(self, own: FloatArray, place: int, within: BoolArray) -> Estimate:
         """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
         labelled = np.isfinite(self.labels)
-        if np.all(labelled[within & np.isfinite(own)]):
+        if self._all_labelled(own, within):
             return self._share(self.labels, within & labelled, UNSCORED)
         if not isinstance(self.design, LabelDesign):
             return undefined_estimate("people labelled no random sample of the answers")
@@ -194,7 +201,7 @@ class BadAnswers:
 
     def cautions(self, judges: Sequence[int]) -> Iterator[Note]:
         """Yield why labels correct nothing, or what those that did not come back may hide, by the first judge."""
-        if judges and isinstance(self.design, Note):
+        if judges and isinstance(self.design, Note) and not self.all_labelled(judges[0]):
             yield self.design
         elif judges and isinstance(self.design, LabelDesign) and not self.matrix.nominal:
             labels = SampledLabels(self.whole, self.people, self.design)
@@ -324,7 +331,7 @@ def next_step(found: BadAnswers) -> Note:
     judges = found.matrix.scoring(*JUDGES)
     if not judges:
         return Note("next_judge", kind="answer")
-    if not isinstance(found.design, LabelDesign):
+    if not (isinstance(found.design, LabelDesign) or found.all_labelled(judges[0])):
         return Note("next_sample", kind="answer")
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
