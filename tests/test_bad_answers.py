@@ -169,3 +169,13 @@ def test_a_share_of_no_answers_says_why(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
         add(made, "ann", said(4, 4, 5, 5), kind="human")
     assert "none of the labelled answers is bad" in run("summary", "may.run").words
+
+
+def test_where_every_answer_is_labelled_no_sample_is_asked_for(run: Run, tmp_path: Path) -> None:
+    ids = [f"c-{number}" for number in range(40)]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as made:
+        add(made, "ann", said(*(1, 2, 4, 5) * 10, ids=ids), kind="human", rows=cases(ids=ids))
+    for command in ("summary", "agreement"):
+        told = run(command, "may.run", "--json").out
+        assert not notes(told, "next_sample") + notes(told, "labels_of_no_sample")
+    assert notes(told, "next_people")

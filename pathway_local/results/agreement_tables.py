@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from pathway_local.note import Note
+from pathway_local.rater import JUDGES
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
@@ -83,7 +84,9 @@ def _raters(found: ScoreAgreement, bad: BadAnswers | None) -> Table:
         for rater in found.raters
     ]  # fmt: skip
     notes = [Note(note.key, note.values, "answer") for note in stand_in(found)]
-    notes += [*([next_step(bad)] if bad else []), *_notes(found)]
+    if bad and (any(rater.kind in JUDGES for rater in found.raters) or not bad.matrix.scoring(*JUDGES)):
+        notes.append(next_step(bad))
+    notes += _notes(found)
     about: dict[str, object] = {"cases": len(matrix.case_ids)}
     about |= {"scale": "nominal" if matrix.nominal else "ordinal"}
     about |= {"levels": list(matrix.levels), "special": list(matrix.special)}
