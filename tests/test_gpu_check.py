@@ -19,6 +19,8 @@ from gpu_check.verdicts import CLOSE, Difference, Scored, compare
 from gpu_check.watched import Watched
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
+from pathway_local.judging.progress import progress_line
+from pathway_local.judging.recorder import Tally
 from pathway_local.rubrics.rubric_file import load_rubric
 
 LEAVES_ONE = """
@@ -231,7 +233,8 @@ def test_a_killed_command_leaves_what_it_started_to_be_looked_for() -> None:
 
 
 def test_shown_cases_are_read_from_the_terminal() -> None:
-    with Watched([sys.executable, "-c", "import sys; sys.stderr.write('demo 12/20 1.0 cases/s'); input()"]) as watched:
+    line = progress_line("demo", Tally(judged=12), 20, 12.0)
+    with Watched([sys.executable, "-c", f"import sys; sys.stderr.write({line!r}); input()"]) as watched:
         watched.read_to_end()
     assert watched.shown == 12
 

@@ -13,7 +13,7 @@ from typing import Self
 from gpu_check.findings import ROOT, environment
 from gpu_check.processes import Process, below, engine_of, kill
 
-SHOWN = re.compile(r"(\d+)/\d+")
+SHOWN = re.compile(r"(\d+) of \d+ done")
 LEAST_MEMORY = 100 << 20
 """A process of at least this many bytes holds an engine or a part of one; other processes are far smaller."""
 
