@@ -27,14 +27,14 @@ CEILINGS = {
     "words": 223,
     "ratings": 2434,
     "scores": 554,
-    "results": 4496,
+    "results": 4494,
     "output": 844,
     "pages": 851,
     "viewer": 656,
     "checks": 447,
     "api": 343,
     "declare": 474,
-    "cli": 3004,
+    "cli": 3003,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Force, Full, Kinds, Lang, Out, Run, keyword
-from pathway_local.cli.show import note_export, option_name, show, terminal_words
+from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.errors import UsageError
+from pathway_local.judging.plan import flag
 from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
 from pathway_local.results.analyses import ANALYSES
@@ -61,7 +62,7 @@ def app_of(
                 notice(terminal_words().note(said))
             deliver(tables, data.labels, run, **shared)
 
-    command.__doc__ = analysis.says.format_map(Spelled(option_name))
+    command.__doc__ = analysis.says.format_map(Spelled(flag))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
     parameters += [keyword(each, *kind) for each, kind in {**kinds_of(analysis.options), **more, **common}.items()]
@@ -78,8 +79,8 @@ def kinds_of(options: type[Options]) -> Kinds:
     for name, declared in options.model_fields.items():
         says = next(each for each in declared.metadata if isinstance(each, Says))
         kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
-        names = [option_name(name)] if declared.annotation is bool else []
-        shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), *names)]
+        names = [flag(name)] if declared.annotation is bool else []
+        shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(flag)), *names)]
         default = list(declared.default) if kind == list[str] else declared.default
         found[name] = shown, Parameter.empty if declared.is_required() else default
     return found
@@ -90,7 +91,7 @@ def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Iter
     """Analyse a run. Raises PathwayError."""
     with RunFile.read(run) as read, read.database.snapshot():
         data = Scores(read)
-        found = found_by(analysis, data, given, option_name)
+        found = found_by(analysis, data, given, flag)
     yield data, found
 
 

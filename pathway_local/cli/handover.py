@@ -11,9 +11,9 @@ from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import option
 from pathway_local.cli.options import READING
 from pathway_local.cli.sample import tell_sheets, writer
-from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
+from pathway_local.judging.plan import flag
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as write_sheets
 from pathway_local.results.analysis import checked, naming
@@ -47,7 +47,7 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
     with RunFile.open(run) if name else RunFile.read(run) as opened:
         with opened.database.snapshot():
             data = Scores(opened)
-            with naming(option_name):
+            with naming(flag):
                 found = decisions(data, checked(ANALYSIS.options, given))
                 tables = [each.with_cautions(data.labels) for each in map(table_of, found)]
         decision = found[0]

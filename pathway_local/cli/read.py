@@ -7,8 +7,9 @@ from pathway_local.cli.analyses import kinds_of
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Force, Lang, Page, Run, taking
-from pathway_local.cli.show import note_export, option_name
+from pathway_local.cli.show import note_export
 from pathway_local.cli.terminal import notice, talk
+from pathway_local.judging.plan import flag
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.analysis import checked, naming
@@ -41,7 +42,7 @@ def read(
     Cases picked so are not a random sample, so their labels can't correct a judge's mean.
     """
     say = Language(lang)
-    with naming(option_name):
+    with naming(flag):
         options = checked(ReadOptions, {name: given.pop(name) for name in ORDER if name in given})
     check_page(out, force=force)
     read_privately(cases, run)

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 from pathway_local.cli.analyses import kinds_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Force, Lang, Page, Run, Title, taking
-from pathway_local.cli.show import note_export, option_name, terminal_words
+from pathway_local.cli.show import note_export, terminal_words
 from pathway_local.cli.terminal import notice, tell
+from pathway_local.judging.plan import flag
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
 from pathway_local.results.analysis import checked, naming
@@ -43,8 +44,8 @@ def report(
     The page holds no text of a case and no case id; `read` writes a page with the cases to read.
     """
     check_page(out, force=force)
-    say = Language(lang, option_name)
-    with RunFile.read(run) as read, read.database.snapshot(), naming(option_name):
+    say = Language(lang, flag)
+    with RunFile.read(run) as read, read.database.snapshot(), naming(flag):
         data = Scores(read)
         found = read_for_report(data, checked(ReportOptions, given))
     for said in data.notices:

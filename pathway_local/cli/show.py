@@ -9,20 +9,16 @@ from pathlib import Path
 from rich.measure import Measurement
 
 from pathway_local.cli.terminal import ENDLESS, Screen, data, notice, table
+from pathway_local.judging.plan import flag
 from pathway_local.output.export import record_export
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.results.table import Table
 from pathway_local.words.language import Language
 
 
-def option_name(name: str) -> str:
-    """The option by which the command line knows a setting."""
-    return f"--{name.replace('_', '-')}"
-
-
 def terminal_words(lang: str = "en") -> Language:
     """The language as the terminal writes it."""
-    return Language(lang, option_name, "-")
+    return Language(lang, flag, "-")
 
 
 def show(tables: Sequence[Table], say: Language, *, full: bool | None = None) -> None:

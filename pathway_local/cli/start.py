@@ -17,7 +17,7 @@ from pathway_local.cli.new import new
 from pathway_local.cli.options import Lang, Models
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.report import report
-from pathway_local.cli.show import option_name, show, terminal_words
+from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
 from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
 from pathway_local.judges.judge_card import judge_cards
@@ -120,7 +120,7 @@ class Dialog:
         shown = ["pathway-local", "summary", str(self.run), *_typed(self._grouped() | self._in_language())]
         talk.say(f"$ {shlex.join(shown)}", "bold")
         with RunFile.read(self.run) as run, run.database.snapshot():
-            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped(), option_name)), self._say)
+            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped(), flag)), self._say)
         failed = 0
         for command, write in self.results():
             try:

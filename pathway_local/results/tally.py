@@ -160,8 +160,8 @@ class FailedCase:
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures, `definition` is the rubric, `other_texts` counts the verdicts that are left out
-    because their cases have other texts by now. `preferences` sums up the choices of a comparison.
+    `failed` has its first failures, `other_texts` counts the verdicts that are left out because their cases have
+    other texts by now. `preferences` sums up the choices of a comparison.
     """
 
     rater: str
@@ -172,7 +172,6 @@ class Group:
     failures: Counter[str] = field(default_factory=Counter)
     failed: Sequence[FailedCase] = ()
     marks: Counter[str] = field(default_factory=Counter)
-    definition: Rubric | None = None
     preferences: Preferences | None = None
     other_texts: int = 0
 
@@ -217,7 +216,6 @@ def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster:
                 Counter(each.failure.kind for each in failed if each.failure),
                 [FailedCase.of(first.case_ids[each.case], each) for each in failed[:SHOWN_FAILURES]],
                 Counter(mark for each in own for mark in each.marks),
-                rubric,
                 _preferences(matrices, rubric.pair, place, inside, clusters) if rubric.pair else None,
                 rater.other_texts,
             )  # fmt: skip
