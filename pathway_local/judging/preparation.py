@@ -179,7 +179,8 @@ def _open_cases(
         if given and not isinstance(plan.cases, Path):
             raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.header_row, plan.sheet)
+    how = {"encoding": plan.encoding, "header_row": plan.header_row, "title": plan.sheet}
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, **how)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
