@@ -157,7 +157,8 @@ def test_which_side_is_higher_is_said_in_every_language(lang: str, ends: tuple[f
 
 def test_what_a_report_can_show_is_in_every_language() -> None:
     code = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py")}
-    assert words_in(ENGLISH)["phrases"].keys() - words_in("de")["phrases"].keys() == {*OF_FULL}
+    missing = words_in(ENGLISH)["phrases"].keys() - words_in("de")["phrases"].keys()
+    assert {key for key in missing if not key.startswith("view_")} == {*OF_FULL}  # the viewer is in English
     for key in words_in(ENGLISH)["notes"].keys() - words_in("de")["notes"].keys() - OF_COMMANDS:
         named = {name for name, text in code.items() if f'"{key}"' in text}
         assert named and named <= NOT_IN_REPORTS, (key, named)
