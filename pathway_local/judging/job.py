@@ -76,7 +76,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         raise UsageError("a cluster is for the command judge", "Leave cluster out, or give the command.")
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
-        stack.enter_context(loaded.turn(watcher.notice))
+        stack.enter_context(loaded.turn())
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
         prepared = prepare(plan, existing, loaded, watcher.notice)
