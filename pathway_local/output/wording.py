@@ -136,6 +136,8 @@ class Wording:
 
     def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
+        if value is None and column.name == "group":
+            return self.say("every_group")
         if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):
