@@ -19,11 +19,7 @@ from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.totals import Total, with_totals
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint
-<<<<<<< HEAD
-from pathway_local.verdict import Score, storable
-=======
-from pathway_local.verdict import Number, storable
->>>>>>> main
+from pathway_local.verdict import Number, Score, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
