@@ -223,6 +223,6 @@ def test_show_says_how_it_is_computed(run: Run, tmp_path: Path) -> None:
 
 
 def test_examples_have_the_given_scores_alone() -> None:
-    examples = "examples: [{inputs: {answer: a}, scores: {accuracy: 4, complete: 3, tone: 2, on topic: 1, kind: 0}}]"
+    examples = "examples: [{inputs: {answer: a}, scores: {accuracy: 4, complete: 3, tone: 2, on topic: 1, kind: 1}}]"
     text = GRADED.text.replace("name: graded", f"name: graded\n{examples}")
     assert len(parse_rubric(text, "graded.prompty").examples) == 1
