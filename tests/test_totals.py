@@ -226,3 +226,11 @@ def test_examples_have_the_given_scores_alone() -> None:
     examples = "examples: [{inputs: {answer: a}, scores: {accuracy: 4, complete: 3, tone: 2, on topic: 1, kind: 1}}]"
     text = GRADED.text.replace("name: graded", f"name: graded\n{examples}")
     assert len(parse_rubric(text, "graded.prompty").examples) == 1
+
+
+def test_a_terminal_shows_no_counts_of_many_levels(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run")
+    head = next(
+        line for line in run("summary", "may.run").out.splitlines() if "95% interval" in line and "mean" in line
+    )
+    assert "4" in head.split() and "4.1" not in head.split()

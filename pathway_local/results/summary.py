@@ -18,9 +18,6 @@ from pathway_local.statistics.figure import Interval
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
 
-MOST_LEVELS = 21
-"""Levels of a scale whose counts are shown: those of more would fit on no line."""
-
 OFTEN_RELUCTANT = 0.05
 """The share of verdicts with a low mass from which we warn."""
 
@@ -122,8 +119,6 @@ def _scores(
 
 
 def _levels(score: ScoreSummary) -> tuple[Level, ...]:
-    if len(score.declared.values) > MOST_LEVELS:
-        return ()
     return tuple(
         Level(str(value), count, score.declared.levels.get(value, ""), value in score.declared.special)
         for value, count in score.counts.items()
