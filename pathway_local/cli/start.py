@@ -86,9 +86,9 @@ class _Count(JobProgress):
         """End the job; `start` says so."""
         self.signal = number
 
-    def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+    def line(self, rater: str, tally: Tally, total: int, seconds: float) -> str:
         """Return the count alone."""
-        return f"{rater}: {tally.done}" + (f" / {total}" if total else "")
+        return f"{rater}: {tally.done} / {total}"
 
     def _write(self, text: str, *, whole: bool = False) -> None:
         Progress._write(self, text, whole=whole)

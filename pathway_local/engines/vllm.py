@@ -86,7 +86,7 @@ class Vllm(EngineKind):
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
     def fitted(
-        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float
     ) -> Fitted:
         """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
@@ -96,7 +96,7 @@ class Vllm(EngineKind):
             settings[MEMORY_SHARE] = placed.share
             notes.append(placed.note)
         if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config"}):
-            short = steps is not None and steps < GRAPH_STEPS
+            short = steps < GRAPH_STEPS
             settings["enforce_eager"] = short
             notes.append(_graphs_note(steps, short=short))
             most = options.get("max_num_seqs")
@@ -117,7 +117,7 @@ class Vllm(EngineKind):
         return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
 
 
-def _graphs_note(steps: float | None, *, short: bool) -> str:
+def _graphs_note(steps: float, *, short: bool) -> str:
     if short:
         return (
             f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs, which would "
