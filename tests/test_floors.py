@@ -17,10 +17,10 @@ CEILINGS = {
     "rubrics": 3409,
     "sheets": 2397,
     "probes": 391,
-    "judges": 1854,
+    "judges": 1760,
     "rendering": 550,
     "sealing": 1000,
-    "engines": 2470,
+    "engines": 2457,
     "runs": 2318,
     "judging": 2365,
     "statistics": 2092,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 446,
     "api": 343,
     "declare": 474,
-    "cli": 3005,
+    "cli": 3004,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
