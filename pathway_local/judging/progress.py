@@ -9,8 +9,9 @@ from pathway_local.judging.job import Watcher
 from pathway_local.judging.recorder import Tally
 from pathway_local.system.visible import visible
 
-FIRST_LINE, LAST_GAP = 10.0, 1800.0
-"""If no line changes: seconds to the first line of progress; each gap is twice the one before, up to the last."""
+SHOW_SECONDS, FIRST_LINE, LAST_GAP = 0.5, 10.0, 1800.0
+"""Seconds between two changes of the line. If no line changes, to the first line of progress; each gap is twice the one
+before, up to the last."""
 
 
 class Progress(Watcher):
@@ -19,7 +20,7 @@ class Progress(Watcher):
     def __init__(self, stream: TextIO, spell: Callable[[str], str], *, changes: bool) -> None:
         self._stream, self._spell, self._changes = stream, spell, changes
         self._began = self._shown = time.monotonic()
-        self._total: int | None = None
+        self._total = 0
         self._rater, self._width, self._gap = "", 0, FIRST_LINE
         self._untold: Tally | None = None
 
@@ -27,8 +28,8 @@ class Progress(Watcher):
         """Write a note above the line of progress."""
         self._write(f"note: {self._spell(message)}", whole=True)
 
-    def begin(self, rater: str, total: int | None) -> None:
-        """Begin a line for a judge with `total` cases, None if unknown."""
+    def begin(self, rater: str, total: int) -> None:
+        """Begin a line for a judge with about `total` cases."""
         self.end()
         self._began = self._shown = time.monotonic()
         self._total, self._rater, self._gap = total, rater, FIRST_LINE
@@ -45,7 +46,7 @@ class Progress(Watcher):
         """Show how many cases are done."""
         self._total = tally.done if tally.complete else self._total
         self._untold = tally
-        if self._changes or time.monotonic() - self._shown >= self._gap:
+        if time.monotonic() - self._shown >= (SHOW_SECONDS if self._changes else self._gap):
             self._gap = min(2 * self._gap, LAST_GAP)
             self._tell(tally)
 
@@ -57,7 +58,7 @@ class Progress(Watcher):
             self._stream.write("\n")
             self._width = 0
 
-    def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+    def line(self, rater: str, tally: Tally, total: int, seconds: float) -> str:
         """Return the line about a judge that has judged for so many seconds."""
         return progress_line(rater, tally, total, seconds)
 
@@ -79,12 +80,12 @@ class Progress(Watcher):
         self._stream.flush()
 
 
-def progress_line(rater: str, tally: Tally, total: int | None, seconds: float) -> str:
-    """Return one line about a judge that has judged for so many seconds; `total` is the number of cases, if known."""
+def progress_line(rater: str, tally: Tally, total: int, seconds: float) -> str:
+    """Return one line about a judge that has judged for so many seconds."""
     tokens, seconds = tally.tokens, max(seconds, 1e-6)
-    left = total - tally.done if total is not None else 0
+    left = total - tally.done
     parts = [
-        f"{rater}: {tally.done}{'' if total is None else f' of {total}'} done",
+        f"{rater}: {tally.done} of {total} done",
         f"{tally.judged / seconds:.1f} cases/s",
         f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
         f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",

@@ -10,6 +10,9 @@ from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import ENGLISH, Language
 
+MOST_LEVELS = 21
+"""Levels whose counts stand in a line: more would fit on none, and a page draws them in groups."""
+
 WORDS = ("word", "levels", "key", "rater", "raters", "case")
 
 
@@ -45,12 +48,8 @@ class Wording:
         if not self._full:
             shown = [column for column in shown if not self._leaves_out(table, column, shown)]
         constant = self._constant(table, shown)
-        title = ", ".join(
-            [
-                *filter(None, [self.title(table)]),
-                *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant if c.name not in table.about),
-            ]
-        )
+        told = (f"{self.head(table, column)}: {cell}" for column, cell in constant if column.name not in table.about)
+        title = ", ".join(filter(None, (self.title(table), *told)))
         kept = [column for column in shown if column not in [each for each, _ in constant]]
         alone = sum(column.kind == "estimate" for column in kept) == 1
         made = [part for column in kept for part in self._column(table, column, alone=alone)]
@@ -117,7 +116,9 @@ class Wording:
         """Yield the parts of a column: an estimate that is alone has its interval in a column of its own."""
         head = self.head(table, column)
         if column.kind == "counts":
-            yield column, *_side_by_side([row.get(column.name) for row in table.rows], self.say)
+            counts = [row.get(column.name) for row in table.rows]
+            short = [each if isinstance(each, tuple) and len(each) <= MOST_LEVELS else None for each in counts]
+            yield from [(column, *_side_by_side(short, self.say))] if any(short) else []
             return
         cells = [self._cell(table, column, row) for row in table.rows]
         if column.kind == "estimate" and alone:
@@ -136,6 +137,8 @@ class Wording:
 
     def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
+        if value is None and column.name == "group":
+            return self.say("every_group")
         if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):

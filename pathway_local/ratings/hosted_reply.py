@@ -106,10 +106,10 @@ def _is_between(part: Part, values: Mapping[str, Value]) -> bool:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, marks: Sequence[str]) -> Verdict:
-    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int | float)}
+    scores = {name: Score(value) for name in output_format.given if isinstance(value := values.get(name), int | float)}
     given = {name: values[name] for name in output_format.fields if name in values}
     fields = {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
-    return Verdict(scores, fields, tuple(marks))
+    return Verdict(output_format.with_totals(scores), fields, tuple(marks))
 
 
 def _read_json(text: str, output_format: OutputFormat) -> dict[str, Value]:

@@ -92,7 +92,7 @@ class WorkbookSheet(Sheet):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
 
-    def count(self) -> int | None:
+    def count(self) -> int:
         """Return the number of rows below the header, blank ones included."""
         return max(self._outline.rows - self.header_row, 0)
 
@@ -281,4 +281,4 @@ def _seen(value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, header_rows=True, write_pages=_write_pages)
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, ("header_row", "title"), _write_pages)
