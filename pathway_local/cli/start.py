@@ -246,7 +246,7 @@ class Dialog:
 
     def _ask_judge(self) -> None:
         """Ask for a judge that is here, real ones first; name some that could be fetched."""
-        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if not card.why_not]
+        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if card.fits == "yes"]
         here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
         if not here:
             raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")

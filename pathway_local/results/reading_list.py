@@ -150,9 +150,9 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
 
 
 def reason_field(output_format: OutputFormat, score: str) -> str:
-    """The text field that goes with a score: the first one behind it, else the last one before it."""
+    """The text field that goes with a score: the first one behind it, else the last one before it; none of a total."""
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
-    at = next(place for place, slot in enumerate(slots) if slot.score == score)
+    at = next((place for place, slot in enumerate(slots) if slot.score == score), len(slots))
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""

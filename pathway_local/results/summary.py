@@ -66,6 +66,7 @@ def summary_tables(
         notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
     parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
+    notes += _totals(data, whole)
     # People may have given another score of the rubric alone.
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or score.n]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
@@ -205,6 +206,18 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
     if group.choices:
         yield from _on_choices(group.choices, where)
     yield from _too_often(group, where)
+
+
+def _totals(data: Scores, whole: Sequence[Group]) -> Iterator[Note]:
+    """Yield how each total is computed, and for how many verdicts of each rater it can't be."""
+    for name, rubric in data.rubrics.items():
+        own = [group for group in whole if group.rubric == name]
+        for score, total in rubric.format.outputs.totals.items() if own else ():
+            yield Note("total_is", {"rubric": name, "score": score, "formula": total.text})
+            for group in own:
+                if lacking := group.verdicts - group.scores[score].n:
+                    told = {"score": score, "rater": group.rater, "count": lacking, "n": group.verdicts}
+                    yield Note("total_missing", told, "note")
 
 
 def _too_often(group: Group, where: Note) -> Iterator[Note]:
