@@ -21,11 +21,11 @@ SAYS = {
     "a sample": {"bad_by_people"},
     "two people": {"bad_by_people"},
     "two judges": {"bad_by_people", "bad_also"},
-    "the easy half back": {"bad_by_people", "many_labels_missing", "missing_scored_lower"},
+    "the easy half back": {"bad_between", "many_labels_missing", "missing_scored_lower"},
     "different cases": {"bad_by_people", "different_cases"},
     "picked labels": {"bad_by_judge", "labels_of_no_sample"},
     "a constant judge": {"bad_by_people"},
-    "a mute chatbot": {"bad_by_people"},
+    "a mute chatbot": {"bad_by_people", "bad_about"},
     "eleven levels": {"bad_by_people"},
     "pass or fail": {"bad_by_people"},
     "no order": set[str](),
@@ -97,9 +97,9 @@ SCREENS = {
         ["bad_by_people", "bad_also", "next_people"],
     ),
     "the easy half back": (
-        [*ONE, "next_labels", "many_labels_missing", "missing_scored_lower", "labels_once"],
+        ["bad_between", *ONE[1:], "next_no_bad", "many_labels_missing", "missing_scored_lower", "labels_once"],
         ["order_first_open", "order_people_open", "order_without", "many_labels_missing", "missing_scored_lower"],
-        ["bad_by_people", "next_labels", "few_labels"],
+        ["bad_between", "next_no_bad", "few_labels"],
     ),
     "different cases": (
         ["bad_by_people", "standing_unknown", "corrected_finding", "quote_pairs", "next_people", "different_cases",
@@ -111,7 +111,9 @@ SCREENS = {
         ["bad_by_judge", "untested_one", "quote_pairs", "next_sample", "labels_of_no_sample"],
         [*OPEN, "order_without", "labels_of_no_sample"], ["bad_by_judge", "next_sample"],
     ),
-    "a constant judge": ([*ONE, "next_people", "labels_once"], PEOPLE, ["bad_by_people", "next_people"]),
+    "a constant judge": (
+        [*(each.replace("untested_one", "standing_constant") for each in ONE), "next_people", "labels_once"], PEOPLE,
+        ["bad_by_people", "next_people"]),
     "a mute chatbot": (
         [*ONE, "next_people", "labels_once", "unseen_errors"], ["order_without", *OPEN],
         ["bad_by_people", "next_people", "many_failures"],

@@ -50,7 +50,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
     assert "helpful score: how good the answers are (bad: 1, 2; mean by demo)" in page.said
-    assert "People would call about 18% (13% to 24%) of these answers bad" in page.said
+    assert "People would call about 19% (13% to 25%) of these answers bad" in page.said
     assert "Next: do not let the judge decide alone." in page.said
     assert f"demo: {mean.value:.2f}" in page.said
     [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]

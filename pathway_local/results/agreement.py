@@ -15,7 +15,7 @@ from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_level
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import Estimate, IntArray, Interval
+from pathway_local.statistics.figure import Estimate, IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -30,11 +30,6 @@ class RaterPair:
     places: tuple[int, int]
     agreement: PairAgreement
     special: Mapping[str, int | Estimate] | None
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The names of both raters."""
-        return self.first.name, self.second.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +69,7 @@ class ScoreAgreement:
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         stopped = stopped_judges(data, [matrix.raters[place].name for place in compared])
-        self.warnings = [*stopped, *mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
+        self.warnings = [*stopped, *mistakes(matrix, compared, clusters)]
         self.corrected = _corrected(whole, self.people)
 
 
@@ -109,16 +104,6 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         rater = matrix.raters[place]
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
-
-
-def _reversed(matrix: RatingsMatrix, pairs: Sequence[RaterPair]) -> Iterator[Note]:
-    """Ask about two raters who surely order the cases oppositely: one may have read the scale the wrong way round."""
-    for pair in pairs:
-        found = pair.agreement.figures.get("spearman")
-        if found and isinstance(found.interval, Interval) and found.interval.high < 0:
-            first, second = pair.names
-            told = {"first": first, "second": second, "value": found.value, "low": matrix.levels[0]}
-            yield Note("reversed", told, "warning")
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:

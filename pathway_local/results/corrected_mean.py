@@ -70,20 +70,22 @@ class SampledLabels:
             return corrected_special(expected, self.scores, both, survey)
         return corrected_mean(expected, self.scores, self.scale, survey, both)
 
-    def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
-        """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
+    def notes(self, judges: Sequence[int], people: Said) -> Iterator[Note]:
+        """Say what labels that are missing could change of judges' means, and whether a second rating counts."""
         if left_out := int(np.sum(~self.inside)):
             yield Note("outside_sample", {"count": left_out}, "note")
-        yield from self.missing(judge, name)
+        yield from self.missing(judges)
         if self.noise is None and self.count > ONCE * len(self.scores):
             yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
 
-    def missing(self, judge: int, name: str) -> Iterator[Note]:
-        """Say how many drawn cases lack a label, and warn if the judge scores them unlike the others."""
+    def missing(self, judges: Sequence[int]) -> Iterator[Note]:
+        """Say how many drawn cases lack a label, and warn of each judge that scores them unlike the others."""
         if self._missing.any():
-            expected = self.matrix.expected_or_given[self.inside, judge]
             yield self._on_missing()
-            yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
+            expected = self.matrix.expected_or_given[self.inside]
+            for judge in judges:
+                name = self.matrix.raters[judge].name
+                yield from unlike(expected[:, judge], np.isfinite(self.scores), self._missing, name)
 
     def unseen(self, judges: Mapping[int, str]) -> Iterator[Note]:
         """Warn once of errors that so few labels can miss, for all judges by their columns and names."""
@@ -225,11 +227,11 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
     sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
     if hidden := sum(0 < size < options.min_group for size in sizes):
         yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
-    for part in parts:
+    whole = [part for part in parts if part.group is None]
+    yield from labels.notes([part.place for part in whole], who)
+    for part in whole:
         found = part.mean
-        if part.group is None:
-            yield from labels.notes(part.place, part.judge, who)
-        if isinstance(found, Correction) and part.group is None:
+        if isinstance(found, Correction):
             if found.without_verdict:
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             yield from found.warnings

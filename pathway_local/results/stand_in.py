@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.intervals import Standing
 
@@ -65,7 +67,7 @@ class _Answer:
             yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_benchmark(self.found.people.benchmark)
         else:
-            yield self._why_untested()
+            yield from self._untested()
             yield from self._bias()
             yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_pairs()
@@ -107,8 +109,27 @@ class _Answer:
             told = {"judges": judges, "count": len(judges), "margin": self.found.options.margin}
             yield Note(STANDINGS[standing], told)
 
-    def _why_untested(self) -> Note:
-        told: dict[str, object] = {"people": self.people, "judges": self.named}
+    def _untested(self) -> Iterator[Note]:
+        """Yield which judges can't stand in because they tell no cases apart, and why nothing shows of the others."""
+        constant = dict(self._constant())
+        for judge, reason in constant.items():
+            yield Note("standing_constant", {"judge": judge, "reason": reason})
+        others = [judge for judge in self.judges if judge not in constant]
+        if others or not constant:
+            yield self._why_untested(others)
+
+    def _constant(self) -> Iterator[tuple[str, Reason]]:
+        """Yield the judges that gave one score to all cases, though people gave several to these."""
+        matrix = self.found.matrix
+        people = matrix.given[:, [matrix.columns(name)[0] for name in self.people]]
+        for judge in self.judges:
+            own = matrix.given[:, matrix.columns(judge)[0]]
+            given = np.unique(own[np.isfinite(own)])
+            if len(given) == 1 and len(np.unique(people[np.isfinite(own)[:, None] & np.isfinite(people)])) > 1:
+                yield judge, Reason("{rater} gave {value:g} every time", rater=judge, value=float(given[0]))
+
+    def _why_untested(self, judges: Sequence[str]) -> Note:
+        told: dict[str, object] = {"people": self.people, "judges": judges}
         if not self.judges:
             return Note("people_alone" if self.found.options.rater else "no_judge_people_alone", told)
         if self.repeating:
