@@ -86,24 +86,23 @@ SCREENS = {
     "nobody labelled": (
         ["bad_by_judge", "nobody_shows", "next_sample"], OPEN, ["bad_by_judge", "next_sample", "no_people"]
     ),
-    "a sample": ([*ONE, "next_people", "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "a sample": ([*ONE, "next_people", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "two people": (
         ["bad_by_people", "stands_unclear", "higher_than_each", "corrected_finding", "quote_benchmark", "among_people",
          "next_people"],
         [*PEOPLE, *OPEN], ["bad_by_people", "next_people"],
     ),
     "two judges": (
-        ["bad_by_people", "bad_also", *ONE[1:], "next_people", "labels_once"], [*PEOPLE, *OPEN],
+        ["bad_by_people", "bad_also", *ONE[1:], "next_people"], [*PEOPLE, *OPEN],
         ["bad_by_people", "bad_also", "next_people"],
     ),
     "the easy half back": (
-        ["bad_between", *ONE[1:], "next_no_bad", "many_labels_missing", "missing_scored_lower", "labels_once"],
+        ["bad_between", *ONE[1:], "next_no_bad", "many_labels_missing", "missing_scored_lower"],
         ["order_first_open", "order_people_open", "order_without", "many_labels_missing", "missing_scored_lower"],
         ["bad_between", "next_no_bad", "few_labels"],
     ),
     "different cases": (
-        ["bad_by_people", "standing_unknown", "corrected_finding", "quote_pairs", "next_people", "different_cases",
-         "labels_once"],
+        ["bad_by_people", "standing_unknown", "corrected_finding", "quote_pairs", "next_people", "different_cases",],
         ["order_first_open", "order_people_open", "order_without", "order_first_open", "different_cases"],
         ["bad_by_people", "next_people", "different_cases"],
     ),
@@ -112,15 +111,15 @@ SCREENS = {
         [*OPEN, "order_without", "labels_of_no_sample"], ["bad_by_judge", "next_sample"],
     ),
     "a constant judge": (
-        [*(each.replace("untested_one", "standing_constant") for each in ONE), "next_people", "labels_once"], PEOPLE,
+        [*(each.replace("untested_one", "standing_constant") for each in ONE), "next_people"], PEOPLE,
         ["bad_by_people", "next_people"]),
     "a mute chatbot": (
-        [*ONE, "next_people", "labels_once", "unseen_errors"], ["order_without", *OPEN],
+        [*ONE, "next_people", "unseen_errors"], ["order_without", *OPEN],
         ["bad_by_people", "next_people", "many_failures"],
     ),
-    "eleven levels": ([*ONE, "next_people", "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "eleven levels": ([*ONE, "next_people", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "pass or fail": (
-        [each for each in [*ONE, "next_people", "labels_once"] if each != "higher_than"], PEOPLE,
+        [each for each in [*ONE, "next_people"] if each != "higher_than"], PEOPLE,
         ["bad_by_people", "next_people"],
     ),
     "no order": (["untested_one", "quote_pairs"], [], ["commonest_finding"]),
