@@ -115,7 +115,8 @@ def corrected_means(
 ) -> tuple[list[Table], dict[str, Note]]:
     """Correct the mean of each of these judges by the labels of these people, whom the tables call `who`.
 
-    Return the tables, and for each judge by name the sentence to quote. Without a sample that they labelled, a note says why there are no means. Reliability diagrams are there anyway.
+    Return the tables, and for each judge by name the sentence to quote. Without a sample that they labelled, a note
+    says why there are no means. Reliability diagrams are there anyway.
     """
     if matrix.nominal or not judges or not people:
         return [], {}
