@@ -112,12 +112,7 @@ def test_json_lines(run: RunFile, tmp_path: Path) -> None:
 
 
 def test_of_a_sheet_with_a_column_for_each_rater_an_import_reads_one(run: RunFile, tmp_path: Path) -> None:
-    rows = [
-        ["id", "Ann", "Bob", "Bob's words"],
-        ["s-1", 1, 2, "weak"],
-        ["s-2", "", 5, ""],
-        ["s-3", 4, "", "unsure"],
-    ]
+    rows = [["id", "Ann", "Bob", "Bob's words"], ["s-1", 1, 2, "weak"], ["s-2", "", 5, ""], ["s-3", 4, "", "unsure"]]
     path = table(tmp_path, rows)
     assert load(run, path, "committee/Ann", scores=["Ann"]).blanks == 1
     load(run, path, "committee/Bob", scores=["Bob"], comments=["Bob's words"])

@@ -270,10 +270,7 @@ def test_each_text_has_a_hash_that_a_spreadsheet_does_not_change() -> None:
     assert (
         hash_by_input(first)
         == hash_by_input(rewritten)
-        == {
-            "answer": text_hash(key, "=1 é"),
-            "question": text_hash(key, "Who? When?"),
-        }
+        == {"answer": text_hash(key, "=1 é"), "question": text_hash(key, "Who? When?")}
     )
     shared = hash_by_input(fingerprint(key, {"question": "Who? When?", "answer": "=2"}))
     assert shared["question"] == hash_by_input(first)["question"]
