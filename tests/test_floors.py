@@ -28,13 +28,13 @@ CEILINGS = {
     "ratings": 2438,
     "scores": 577,
     "results": 4432,
-    "output": 849,
+    "output": 783,
     "pages": 841,
     "viewer": 654,
     "checks": 422,
     "api": 343,
     "declare": 474,
-    "cli": 3004,
+    "cli": 3000,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
