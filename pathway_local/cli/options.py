@@ -57,7 +57,6 @@ OF_JUDGE = {
     "seed": ("N", "Seed of sampling and --limit (default: 0)."),
     "think": ("TOKENS", "Let the judge think first, for at most this many tokens, or as its entry says: auto."),
     "gpus": ("N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine)."),
-    "engines": ("N", "Engines side by side on a machine without a GPU."),
     "cluster": ("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder."),
     "workers": ("N", "With --cluster: how many parts to judge at a time."),
     "engine_log": ("FILE", "Write everything that the engine prints while it loads; no case text."),

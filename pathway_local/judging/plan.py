@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic.dataclasses import dataclass
 
-from pathway_local.engines.allocation import Allocation
+from pathway_local.engines.allocation import check_gpus
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
@@ -114,18 +114,12 @@ class Plan:
     seed: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
     think: Annotated[str, BeforeValidator(str)] = "0"
     gpus: Annotated[str, BeforeValidator(str)] = ""
-    engines: Annotated[int, Field(ge=1, le=64)] = 1
     cluster: str = ""
     workers: Annotated[int, Field(ge=1, le=MOST)] = 1
     engine_log: OwnPath = None
     seal: Wanted = "auto"
     without_text: bool = False
     pseudonyms: OwnPath = None
-
-    @property
-    def allocation(self) -> Allocation:
-        """The engines that the options name. Raises UsageError."""
-        return Allocation(self.gpus, self.engines)
 
 
 OPTIONS = tuple(each.name for each in fields(Plan) if each.name not in ("cases", "run", "kind"))
@@ -146,11 +140,11 @@ def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
         value = given[name]
         shown = repr(value)[:20] if isinstance(value, str | int | float) else f"(a {type(value).__name__})"
         raise UsageError(f"{flag(name)} {shown}: {said}", "See `pathway-local judge --help`.") from None
-    plan.allocation  # noqa: B018  refuses a wrong number of GPUs
+    check_gpus(plan.gpus)
     if plan.workers > 1 and not plan.cluster:
-        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
-    if plan.cluster and (plan.gpus or plan.engines > 1):
-        raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N.")
+    if plan.cluster and plan.gpus:
+        raise UsageError("--gpus is for this machine", "With --cluster, give --workers N.")
     for name in OF_RATER if run.exists() and not plan.rubric else ():
         if name in given:
             raise UsageError(
