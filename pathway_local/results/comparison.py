@@ -19,11 +19,9 @@ from pathway_local.results.analysis import (
     Between,
     Cluster,
     MinGroup,
-    Options,
     PairBy,
     Raters,
     Rubric,
-    Says,
 )
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
@@ -43,6 +41,7 @@ from pathway_local.statistics.figure import (
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.share import scale_mean
+from pathway_local.system.options import Options, Says
 
 
 class CompareOptions(Options):
