@@ -31,14 +31,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 from benchmark import instant_engine
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
-from pathway_local.judges import limited_process, limits
+from pathway_local.judges import limited_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 register()
 
-answer_of_a_process = limits.answer
-limits.answer = limited_process.answer  # a process for each of them takes a tenth of a second
+answer_of_a_process = limited_process.in_process
+limited_process.in_process = limited_process.answer  # a process for each of them takes a tenth of a second
 
 settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
@@ -124,7 +124,7 @@ def imported_first() -> set[str]:
 @pytest.fixture
 def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chat templates and tokenizers have a process with limits, as outside of the tests."""
-    monkeypatch.setattr(limits, "answer", answer_of_a_process)
+    monkeypatch.setattr(limited_process, "in_process", answer_of_a_process)
 
 
 @pytest.fixture(autouse=True)

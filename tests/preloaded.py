@@ -194,7 +194,7 @@ def _preload() -> None:
     ):
         import_module(name)
     from pathway_local.engines.engine_list import installed_packages
-    from pathway_local.judges import limited_process, limits
+    from pathway_local.judges import limited_process
     from pathway_local.judges.registry import load_registry
     from pathway_local.sheets.columns import names_of
     from pathway_local.words.language import ENGLISH, Language
@@ -204,7 +204,7 @@ def _preload() -> None:
     load_registry()
     Language(ENGLISH)
     names_of("ids")
-    limits.answer = limited_process.answer  # as in the tests' own process
+    limited_process.in_process = limited_process.answer  # as in the tests' own process
     assert tempfile.tempdir is None
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be missing from what is forked"
     gc.freeze()

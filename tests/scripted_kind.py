@@ -22,7 +22,7 @@ class Scripted(EngineKind):
         return False
 
     def fitted(
-        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float
     ) -> Fitted:
         """Needs no memory."""
         return {}, ()

@@ -36,6 +36,12 @@ def counted(judge: str, level: int, chosen: np.ndarray) -> dict[str, int]:
     }  # fmt: skip
 
 
+def test_the_row_of_all_groups_says_so(run: Run, answers: Path) -> None:
+    assert "demo all 312 " in run("summary", answers, "--by", "chatbot").words
+    assert run("report", answers, "--by", "chatbot", "--lang", "de", "--out", "x.html").code == 0
+    assert "<td>alle</td>" in Path("x.html").read_text()
+
+
 def test_the_share_of_bad_answers_and_what_a_judge_makes_of_them(run: Run, answers: Path) -> None:
     made, worth, _ = answered()
     run("export", answers, "--out", "x.csv")

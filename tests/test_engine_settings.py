@@ -1,14 +1,11 @@
 import dataclasses
 
 import pytest
+from pydantic import JsonValue
 
 from pathway_local.errors import RegistryError
 from pathway_local.judges import engine_settings
-from pathway_local.judges.engine_settings import (
-    SETTINGS,
-    most_parallel,
-    resolve,
-)
+from pathway_local.judges.engine_settings import EngineSettings, most_parallel, resolve
 from pathway_local.judges.registry import load_registry
 from pathway_local.system.machine import Device, Machine
 
@@ -28,43 +25,34 @@ def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_are_some_of_vllms_own() -> None:
     from vllm.engine.arg_utils import EngineArgs
 
-    assert {field.name for field in dataclasses.fields(EngineArgs)} >= SETTINGS.keys()
+    assert {field.name for field in dataclasses.fields(EngineArgs)} >= EngineSettings.__annotations__.keys()
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "wanted"),
+    ("name", "value"),
     [
-        ("max_num_seqs", "lots", "a whole number"),
-        ("max_num_seqs", 8.5, "a whole number"),
-        ("max_num_seqs", True, "a whole number"),
-        ("gpu_memory_utilization", "0.9", "a number"),
-        ("enforce_eager", 1, "true or false"),
-        ("quantization", ["fp8"], "a word"),
-        ("limit_mm_per_prompt", 0, "a mapping of names"),
-        ("tensor_parallel_size", "two", "a whole number"),
-        ("tensor_parallel_size", True, "a whole number"),
+        ("max_num_seqs", 8.5),
+        ("max_num_seqs", True),
+        ("gpu_memory_utilization", "0.9"),
+        ("enforce_eager", 1),
+        ("load_format", "pt"),
+        ("limit_mm_per_prompt", 0),
+        ("tensor_parallel_size", "two"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told_before_the_engine_starts(name: str, value: object, wanted: str) -> None:
-    with pytest.raises(RegistryError, match=f"engine.{name} is .*, but must be {wanted}"):
-        resolve({name: value}, NO_GPU, CONFIG, "mine")
+def test_a_value_of_the_wrong_kind_is_told_before_the_engine_starts(name: str, value: JsonValue) -> None:
+    with pytest.raises(RegistryError, match=f"'j': engine.{name} should be "):
+        resolve({name: value}, NO_GPU, CONFIG, "j")
 
 
 def test_values_of_the_right_kind_are_taken_as_they_are() -> None:
-    given = {"gpu_memory_utilization": 1, "enforce_eager": True, "compilation_config": 3, "max_num_seqs": 64}
-    assert resolve(given, NO_GPU, CONFIG, "mine") == given
-
-
-def test_the_settings_of_our_own_judges_are_accepted() -> None:
-    tried = [spec for spec in load_registry() if spec.engine]
-    assert len(tried) > 5
-    for spec in tried:
+    given: dict[str, JsonValue] = {"gpu_memory_utilization": 1, "enforce_eager": True, "compilation_config": 3}
+    assert resolve(given, NO_GPU, CONFIG, "j") == given
+    for spec in load_registry():
         assert resolve(spec.engine, NO_GPU, CONFIG, spec.name) == spec.engine
 
 
-@pytest.mark.parametrize(
-    "name", ["tensor_paralel_size", "max-num-seqs", "max_model_len", "dtype", "worker_cls", "trust_remote_code"]
-)
+@pytest.mark.parametrize("name", ["tensor_paralel_size", "max_model_len", "dtype", "worker_cls", "trust_remote_code"])
 def test_a_wrong_name_is_told_with_those_that_are_allowed(name: str) -> None:
     with pytest.raises(RegistryError, match=f"'j': engine.{name} is not an allowed engine setting") as error:
         resolve({"max_num_seqs": 8, name: 1}, NO_GPU, CONFIG, "j")
@@ -74,7 +62,7 @@ def test_a_wrong_name_is_told_with_those_that_are_allowed(name: str) -> None:
 @pytest.mark.usefixtures("_gpu_engine")
 @pytest.mark.parametrize(("gpus", "chosen"), [(1, 1), (2, 2), (3, 2), (4, 4), (7, 4), (8, 8), (0, 1)])
 def test_auto_takes_the_most_gpus_that_divide_the_heads(gpus: int, chosen: int) -> None:
-    settings = {"tensor_parallel_size": "auto", "max_num_seqs": 8}
+    settings: dict[str, JsonValue] = {"tensor_parallel_size": "auto", "max_num_seqs": 8}
     assert resolve(settings, _gpus(gpus), CONFIG, "j") == {"tensor_parallel_size": chosen, "max_num_seqs": 8}
     assert settings["tensor_parallel_size"] == "auto"
 

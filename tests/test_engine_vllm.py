@@ -29,7 +29,6 @@ from pathway_local.engines.vllm import (
     _prepared,
     engine_options,
 )
-from pathway_local.errors import EngineError
 from pathway_local.judging.value_probabilities import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import _caches
@@ -214,15 +213,6 @@ def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
         found = {result.id: result for result in first} | _run(host, [])
     assert len(found) == 30
     assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"trust_remote_code": True}, {"logits_processors": ["os:system"]}, {"load_format": "pt"}, {"max_seqs": 3}],
-)
-def test_settings_that_are_not_a_judges_to_make_are_refused(tiny_judge: Path, settings: dict[str, object]) -> None:
-    with pytest.raises(EngineError):
-        engine_options(EngineConfig(str(tiny_judge), settings=settings), on_cpu=True)
 
 
 def test_a_judges_settings_replace_the_usual_ones_and_never_the_fixed(tiny_judge: Path) -> None:

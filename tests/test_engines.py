@@ -303,7 +303,7 @@ def test_engines_on_a_processor_share_its_memory_unless_the_entry_sets_their_cac
 class _Plans:
     """Plans by the first GPU of a part."""
 
-    def fitted(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float | None) -> Fitted:
+    def fitted(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float) -> Fitted:
         share = {"GPU-24": 0.9, "GPU-20": 0.77, "GPU-22": 0.85}[part.gpus[0].id]
         settings: dict[str, JsonValue] = {"gpu_memory_utilization": share, "enforce_eager": steps == 100}
         return settings, (part.gpus[0].id,)

@@ -29,7 +29,7 @@ from stored_judge import store_judge
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
 from pathway_local.judges.fetch import fetch, registry_line
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import Fetched, changed_files, find_folder, read_record, weights_hash, write_record
+from pathway_local.judges.weights import Fetched, find_folder, read_record, weights_hash, write_record
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 SMALL = JudgeSpec(name="small", source="someone/small", revision=COMMIT)
@@ -86,10 +86,7 @@ def test_weights_come_to_where_the_registry_looks_and_are_recorded(repository: P
     assert find_folder("small", SMALL.source, COMMIT) == folder
     assert record == read_record(folder)
     assert (record.source, record.revision, record.sha256) == ("someone/small", COMMIT, weights_hash(folder))
-    digest = hashlib.sha256((repository / "model.safetensors").read_bytes()).hexdigest()
-    assert record.files["model.safetensors"] == digest
     assert [(call["dry_run"], call["revision"]) for call in hub.calls] == [(True, COMMIT), (False, COMMIT)]
-    assert changed_files(folder, record) == []
 
 
 def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(repository: Path) -> None:
@@ -164,23 +161,19 @@ def test_a_fetch_that_fails_says_why_in_the_words_of_the_hubs_client(
     assert raised.value.__suppress_context__
 
 
-def test_changed_files_are_named(repository: Path) -> None:
-    folder, record = fetch(SMALL, StandIn(repository))
-    (folder / "config.json").write_text("{}")
-    (folder / "chat_template.jinja").unlink()
-    assert changed_files(folder, record) == ["chat_template.jinja", "config.json"]
+def test_a_damaged_record_is_an_error(repository: Path) -> None:
+    folder, _ = fetch(SMALL, StandIn(repository))
     (folder / "fetched.json").write_text('{"source": 3}')
     with pytest.raises(EngineError, match="not a valid record of a fetch"):
         read_record(folder)
     assert read_record(repository) is None
-    assert Fetched("a", "b", "c", {}).files == {}
 
 
 def test_a_record_is_not_written_through_a_link(repository: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("precious")
     (repository / "fetched.json").symlink_to(other)
-    record = Fetched("a/b", COMMIT, "0" * 64, {})
+    record = Fetched("a/b", COMMIT, "0" * 64)
     write_record(repository, record)
     assert (read_record(repository), other.read_text()) == (record, "precious")
     assert not list(repository.glob(".fetched*"))

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,3 +86,14 @@ def test_the_page_s_pictures_are_there_small_and_load_nothing() -> None:
     drawn = "".join(picture.read_text(encoding="utf-8") for picture in pictures)
     assert not re.search(r"url\((?!#)|@import|href|<script", drawn)
     assert "stand in for these people" in drawn.replace("&#160;", " ")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/first-hour.md"])
+def test_files_that_its_commands_write_into_a_clone_are_not_committed(tmp_path: Path, page: str) -> None:
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    commands = [line for line in (ROOT / page).read_text().splitlines() if line.startswith("pathway-local ")]
+    written = {name for line in commands for name in re.findall(r"--(?:out|run) (\S+)", line)}
+    assert {Path(name).suffix for name in written} >= {".xlsx", ".html"}
+    for name in written:
+        subprocess.run(["git", "check-ignore", "-q", name], cwd=tmp_path, check=True)

@@ -90,6 +90,14 @@ def test_what_can_not_be_written_is_told_before_anything_is_judged(desk: Desk, o
     assert not (desk.work / "may.run").exists()
 
 
+def test_a_file_in_another_encoding_is_refused_with_its_line_before_anything_is_judged(desk: Desk) -> None:
+    cases = desk.cases(300)
+    cases.write_bytes(cases.read_bytes().replace(b"It is 299", "Für 299".encode("cp1252")))
+    said = desk.typed(*desk.judging(cases), code=3).stderr
+    assert "cases.jsonl is not UTF-8: line 300" in said and "--encoding cp1252" in said
+    assert not (desk.work / "may.run").exists()
+
+
 def test_names_with_brackets_are_told_as_they_are(desk: Desk) -> None:
     cases = desk.cases(2, "cases [final].jsonl")
     desk.typed(*desk.judging(cases, "--out", "verdicts [bold] :smile:.csv"))

@@ -48,8 +48,8 @@ def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
     return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, context=4096)
 
 
-@pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
-def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | None, eager: bool) -> None:
+@pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False)])
+def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float, eager: bool) -> None:
     found = VLLM.fitted(judge, CARD, {}, "auto", steps)
     assert found[0] == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
     memory, graphs = found[1]
@@ -67,11 +67,9 @@ def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) ->
     assert found == ({}, ())
 
 
-@pytest.mark.parametrize(
-    ("number", "steps", "captured"), [(600, None, 600), (600, 3, None), (GRAPHS_UP_TO, None, None)]
-)
+@pytest.mark.parametrize(("number", "steps", "captured"), [(600, 1e6, 600), (600, 3, None), (GRAPHS_UP_TO, 1e6, None)])
 def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
-    judge: JudgeSpec, number: int, steps: float | None, captured: int | None
+    judge: JudgeSpec, number: int, steps: float, captured: int | None
 ) -> None:
     found = VLLM.fitted(judge, CARD, {"max_num_seqs": number}, "auto", steps)
     asked = {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
@@ -86,10 +84,10 @@ def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
 def test_a_job_says_and_records_how_it_loads_the_judge(
     tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[float | None] = []
+    asked: list[float] = []
 
     def fitted(
-        judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+        judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float
     ) -> Fitted:
         asked.append(steps)
         return {"enforce_eager": True}, ("a short start",)

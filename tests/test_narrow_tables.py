@@ -1,6 +1,7 @@
 """Tables on a terminal that is narrower than they are: nothing is cut, in as many parts as it takes."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -17,18 +18,20 @@ ROWS = tuple(
 TABLE = Worded("agreement", HEADS, ROWS, 2)
 
 
+@pytest.mark.parametrize("title", ["agreement", ""])
 @pytest.mark.parametrize("width", [40, 80, 120, 300])
 def test_nothing_is_cut_and_nothing_left_out(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    width: int, title: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     screen = Screen(
         markup=False, emoji=False, highlight=False, width=width, height=25, force_terminal=True, no_color=True
     )
     monkeypatch.setattr(show, "data", screen)
-    show.draw(TABLE, Language("en"))
+    show.draw(replace(TABLE, title=title), Language("en"))
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert all(len(line) <= width for line in shown.splitlines())
-    parts = 1 + shown.count("agreement, continued")
+    parts = 1 + shown.count("agreement, continued" if title else "continued")
+    assert title or ", continued" not in shown
     assert (parts == 1) is (width == 300)
     for name in NAMES:
         assert shown.count(name) == parts, "each part says whose figures these are"

@@ -61,7 +61,7 @@ def test_our_weights_are_as_large_as_their_parameters_make_them() -> None:
     for spec in load_registry():
         if spec.name == "demo" or not spec.parameters or not spec.weights_gb:
             continue
-        expected = spec.parameters.total * bits[spec.precision] / 8
+        expected = spec.parameters * bits[spec.precision] / 8
         # Small and multimodal models keep large tables or towers in 16 bits.
         assert 0.95 * expected < spec.weights_gb < 1.6 * expected + 0.5, spec.name
 
@@ -74,7 +74,6 @@ def test_one_line_is_enough(tmp_path: Path) -> None:
     folder = _model(tmp_path / "my-judge")
     spec = _load(tmp_path, f"mine: {{source: {folder}}}").get("mine")
     assert spec.context == 2048
-    assert "context of 2,048 tokens, from config.json" in spec.inferred
     assert weights_folder(spec) == folder
 
 
@@ -129,16 +128,15 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
         ("mine:\n  source: a/b\n  context: many\n", "line 3, column 3: mine.context: must be a whole number", ""),
         ("mine:\n  source: a/b\n  context: -5\n", "line 3, column 3: mine.context", ""),
         ("mine:\n  source: a/b\n  revision: 123456\n", "line 3, column 3: mine.revision", "quotes"),
-        ("mine: {source: a/b, revision: ../../x}\n", "mine.revision: is not a commit", ""),
+        ("mine: {source: a/b, revision: ../../x}\n", "mine.revision: ", ""),
         ("mine: {source: what is this}\n", "mine.source: must be owner/name", ""),
         ("mine: {source: 'package:../../etc'}\n", "mine.source: must be owner/name", ""),
         ("mine: {source: a/b, precision: 3bit}\n", "mine.precision", ""),
         ("mine: {source: a/b, sha256: abc}\n", "mine.sha256", ""),
-        ("mine: {source: a/b, parameters: .inf}\n", "mine.parameters.total", ""),
+        ("mine: {source: a/b, parameters: .inf}\n", "mine.parameters", ""),
         ("mine: {source: a/b, thinking: always}\n", "mine.thinking", ""),
         ("mine: {source: a/b, engine: {trust_remote_code: true}}\n", "mine.engine: asks for trust_remote_code", ""),
-        ("mine: {like: [demo], source: a/b}\n", "line 1, column 8: mine.like names no entry above", "built-in"),
-        ("mine: {like: demo}\n", "line 1, column 1: mine lacks its source", ""),
+        ("mine: {like: demo, source: a/b}\n", "line 1, column 8: mine.like: no such key", "lists all keys"),
         ("mine: {source: a/b, end_of_turn: '</s>'}\n", "mine.end_of_turn: must be a list", ""),
         ("mine: /models/x\n", "line 1, column 1: mine holds no keys", "source"),
         ("mine: {1: 2}\n", "line 1, column 1: mine holds no keys", ""),
@@ -182,7 +180,7 @@ _junk = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
     max_leaves=8,
 )
-_keys = st.sampled_from(["source", "context", "thinking", "like", "engine", "parameters", "sliding", "end_of_turn"])
+_keys = st.sampled_from(["source", "context", "thinking", "engine", "parameters", "sliding", "end_of_turn"])
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -212,16 +210,6 @@ def test_unknown_names_list_the_nearest_first() -> None:
     assert error.value.hint.startswith("There are: qwen3.5-9b, qwen3-8b")
 
 
-def test_an_entry_like_another_takes_all_but_what_is_of_its_source(tmp_path: Path) -> None:
-    registry = _load(tmp_path, "mine: {like: qwen3-8b, source: /models/x}\nnext: {like: mine, source: /y, context: 9}")
-    ours, mine, then = (registry.specs[name] for name in ("qwen3-8b", "mine", "next"))
-    assert (mine.thinking, mine.sampling, mine.context) == (ours.thinking, ours.sampling, ours.context)
-    assert (mine.source, mine.revision, mine.weights_gb) == ("/models/x", None, None)
-    assert (then.thinking, then.context) == (ours.thinking, 9)
-    bf16 = registry.specs["qwen3.8-27b-bf16"]
-    assert (bf16.source, bf16.precision, bf16.licence) == ("Qwen/Qwen3.8-27B", "bf16", "Apache-2.0")
-
-
 def test_a_source_in_place_of_a_name_is_told_whose_it_is() -> None:
     with pytest.raises(UsageError) as refused:
         load_registry().get("Qwen/Qwen3-8B")
@@ -232,7 +220,6 @@ def test_any_folder_with_a_model_works_without_an_entry(tmp_path: Path, monkeypa
     folder = _model(tmp_path / "My Judge")
     spec = load_registry().get(str(folder))
     assert (spec.name, spec.context, spec.key) == ("My-Judge", 2048, str(folder))
-    assert spec.inferred
     assert weights_folder(load_registry().get(spec.key)) == folder
     monkeypatch.chdir(tmp_path)
     assert load_registry().get("My Judge").source == str(folder)

@@ -139,7 +139,7 @@ def test_a_dry_run_knows_the_part_and_a_limit_draws_from_the_whole_file(shop: Sh
     assert (found.part, found.rows) == (Part(2, N), len(outcomes(shop.work / PARTS[1])))
     with RunFile.read(parts[1]) as read:
         prepared = prepare(replace(shop.plan, run=parts[1]), read, shop.loaded, lambda note: None)
-        assert prepared.count() == found.rows
+        assert prepared.total == found.rows
     for part in parts:
         shop.judge(part, limit=9)
     shop.judge(here("nine.run"), limit=9)

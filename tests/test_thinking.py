@@ -139,15 +139,10 @@ def test_only_thinking_judges_think() -> None:
 
 def test_thoughts_are_drawn_as_the_maker_says_else_as_the_reply() -> None:
     reply = Sampling(0.5, seed=3)
-    maker, general = {"temperature": 0.6, "top_k": 20}, {"temperature": 1.0}
-    for thinks, judges, expected in (
-        (maker, general, Sampling(0.6, 1.0, 20, 3)),
-        ({}, general, Sampling(1.0, seed=3)),
-        ({}, {}, reply),
-    ):
-        thinking = ThinkingSpec.model_validate({"end": "</think>", "sampling": thinks})
-        told = {"name": "t", "source": "/t", "thinking": thinking, "sampling": judges}
-        assert thinking_sampling(JudgeSpec.model_validate(told), reply) == expected
+    maker = SamplingSpec(temperature=0.6, top_k=20)
+    for sampling, expected in ((maker, Sampling(0.6, 1.0, 20, 3)), (None, reply)):
+        thinking = ThinkingSpec(end="</think>", sampling=sampling)
+        assert thinking_sampling(JudgeSpec(name="t", source="/t", thinking=thinking), reply) == expected
 
 
 def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
@@ -155,8 +150,14 @@ def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
     told = chat_settings(first, 100, Sampling())
     assert told == chat_settings(first.model_copy(update={"notes": "kind", "context": 9}), 100, Sampling())
     others: list[dict[str, object]] = [{"system": "fold"}, {"end_of_turn": ("</s>",)}]
-    others.append({"sampling": SamplingSpec(temperature=1)})
-    for key, value in {"end": "[/THINK]", "close": "x", "start": "<think>", "on_by": {"think": "hard"}}.items():
+    changed = {
+        "sampling": SamplingSpec(temperature=1),
+        "end": "[/THINK]",
+        "close": "x",
+        "start": "<think>",
+        "on_by": {"think": "hard"},
+    }
+    for key, value in changed.items():
         assert first.thinking
         others.append({"thinking": first.thinking.model_copy(update={key: value})})
     for change in others:

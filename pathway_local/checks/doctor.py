@@ -238,8 +238,7 @@ def _weights(rater: Rater, judges: Registry) -> Check:
 
 def _sheet(path: Path) -> Check:
     sheet = open_sheet(path)
-    count = sheet.count()
-    rows = f"about {count:,} rows" if count is not None else "rows not counted"
+    rows = f"about {sheet.count():,} rows"
     named = f" named in row {sheet.header_row}" if sheet.header_row else ""
     names = ", ".join(listed(sheet.columns))
     if len(sheet.columns) == 1:

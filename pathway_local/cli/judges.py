@@ -70,13 +70,12 @@ def _show(card: JudgeCard) -> None:
 
 
 def _remarks(card: JudgeCard) -> list[str]:
-    spec = card.spec
+    spec, here = card.spec, card.placed
     gate = "Gated: before `judges fetch`, accept its terms on its page of the hub and log in with `hf auth login`."
     return [
         *([gate] if spec.gated else []),
-        *(f"Read from its folder: {line}" for line in spec.inferred),
         f"Weights: {card.folder}" if card.folder else "Weights: not on this disk",
-        f"On this machine: {card.why_not}. {card.why_not.hint}" if card.why_not else f"On this machine: {card.room}.",
+        f"On this machine: {f'{here}. {here.hint}' if isinstance(here, EngineError) else f'it runs {here.where}.'}",
     ]
 
 

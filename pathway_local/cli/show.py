@@ -103,7 +103,7 @@ def parts(worded: Worded, say: Language) -> Iterator[Worded]:
             # One number of several left over would stand alone below.
             count -= 2 if count == len(numbers) > 2 else 1
         yield part
-        numbers, title = numbers[count:], say("continued", title=worded.title or say("table"))
+        numbers, title = numbers[count:], ", ".join(filter(None, (worded.title, say("continued"))))
 
 
 def note_export(run: Path, out: Path) -> None:

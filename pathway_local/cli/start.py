@@ -86,9 +86,9 @@ class _Count(JobProgress):
         """End the job; `start` says so."""
         self.signal = number
 
-    def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+    def line(self, rater: str, tally: Tally, total: int, seconds: float) -> str:
         """Return the count alone."""
-        return f"{rater}: {tally.done}" + (f" / {total}" if total else "")
+        return f"{rater}: {tally.done} / {total}"
 
     def _write(self, text: str, *, whole: bool = False) -> None:
         Progress._write(self, text, whole=whole)
@@ -246,7 +246,7 @@ class Dialog:
 
     def _ask_judge(self) -> None:
         """Ask for a judge that is here, real ones first; name some that could be fetched."""
-        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if not card.why_not]
+        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if card.fits == "yes"]
         here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
         if not here:
             raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")

@@ -1,6 +1,6 @@
 """Divides a machine among the engines of one judge."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
@@ -66,15 +66,14 @@ class Allocation:
         machine: Machine,
         options: Mapping[str, JsonValue],
         dtype: str,
-        steps: Callable[[int], float | None],
+        steps: float,
     ) -> LoadPlan:
         """Return one plan for all engines, which fits the smallest part of the machine.
 
-        `steps` takes the number of engines and returns the decoding steps of each. Raises EngineMissing, OutOfMemory.
+        It is for a job of about `steps` decoding steps. Raises EngineMissing, OutOfMemory.
         """
         parts = self.parts(judge, machine, options)
-        decoding = steps(len(parts))
-        fitted = [kind.fitted(judge, part, options, dtype, decoding) for part in parts]
+        fitted = [kind.fitted(judge, part, options, dtype, steps / len(parts)) for part in parts]
         settings, notes = min(fitted, key=lambda each: float(each[0].get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
         if self.number > 1 and CACHE_BYTES not in options:
             # Otherwise each engine would take its cache by all memory that is free when it loads.

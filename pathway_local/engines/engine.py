@@ -55,11 +55,11 @@ class EngineKind:
         return dict(judge.engine)
 
     def fitted(
-        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float
     ) -> Fitted:
         """Return what one engine needs to load the judge on this machine, or this part of one.
 
-        It is for a job of about `steps` decoding steps (None: unknown, many). Raises EngineMissing, OutOfMemory.
+        It is for a job of about `steps` decoding steps. Raises EngineMissing, OutOfMemory.
         """
         check_fits_here(judge, machine, options, dtype)
         return {}, ()

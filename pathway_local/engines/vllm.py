@@ -13,13 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
-from pathway_local.errors import EngineError
-from pathway_local.judges.engine_settings import (
-    CPU_PART,
-    MEMORY_SHARE,
-    SETTINGS,
-    resolve,
-)
+from pathway_local.judges.engine_settings import CPU_PART, MEMORY_SHARE, resolve
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.model_config import class_names, context, heads, text_config, whole
 from pathway_local.judges.placement import check_fits_here
@@ -81,12 +75,12 @@ class Vllm(EngineKind):
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
-        """Return the judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""
+        """Return the judge's settings, checked, with `auto` made a number of GPUs."""
         config = read_json(weights_folder(judge) / "config.json")
-        return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
+        return resolve(judge.engine, machine, config, judge.name)
 
     def fitted(
-        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
+        self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float
     ) -> Fitted:
         """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
@@ -96,7 +90,7 @@ class Vllm(EngineKind):
             settings[MEMORY_SHARE] = placed.share
             notes.append(placed.note)
         if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config"}):
-            short = steps is not None and steps < GRAPH_STEPS
+            short = steps < GRAPH_STEPS
             settings["enforce_eager"] = short
             notes.append(_graphs_note(steps, short=short))
             most = options.get("max_num_seqs")
@@ -117,7 +111,7 @@ class Vllm(EngineKind):
         return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
 
 
-def _graphs_note(steps: float | None, *, short: bool) -> str:
+def _graphs_note(steps: float, *, short: bool) -> str:
     if short:
         return (
             f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs, which would "
@@ -130,7 +124,7 @@ VLLM = Vllm()
 
 
 class VllmEngine:
-    """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own, of those in SETTINGS.
+    """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own.
 
     Each step is short, so it never needs to call `_beat`.
     """
@@ -279,12 +273,8 @@ def _shield_workers() -> None:
 
 
 def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
-    """Return vLLM's arguments. Raises EngineError for a setting that a judge may not make."""
-    for name in config.settings:
-        if name not in SETTINGS:
-            known = ", ".join(sorted(SETTINGS))
-            raise EngineError(f"{name!r} is not an allowed engine setting", f"Allowed are: {known}.")
-    options: dict[str, Any] = {
+    """Return vLLM's arguments."""
+    return {
         "load_format": "safetensors",
         "enable_prefix_caching": True,
         "max_model_len": config.max_model_len,
@@ -300,9 +290,6 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "disable_log_stats": True,
         "use_tqdm_on_load": False,
     }
-    if options["load_format"] not in ("safetensors", "dummy"):
-        raise EngineError("weights are read from safetensors files only", "Leave load_format out.")
-    return options
 
 
 def _cpu_options(config: EngineConfig) -> dict[str, object]:

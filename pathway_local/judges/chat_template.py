@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.limits import ask
+from pathway_local.judges.limited_process import ask
 from pathway_local.judges.weights import chat_template, declared_ends, json_if_there
 
 _LINE = "\"y\" 'x' <z> & {{ v }} \\\r\n\n\t- "
@@ -75,7 +75,7 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
         )
         for said in (marks, probes)
     ]
-    plain, probed = (each.text for each in render(template, conversations))
+    plain, probed = map(_sound, render(template, conversations))
     split = re.split(f"{fence}-([0-9]+)-{fence}", plain)
     frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
     for at, (role, around) in enumerate(turns):
@@ -95,27 +95,21 @@ def plain_line(error: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in error.splitlines()[0][:200])
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """A conversation's text, or why the template refuses the conversation."""
+def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> list[str | EngineError]:
+    """Return each conversation rendered with its variables, in a process with limits; an error if the template fails.
 
-    found: str | None
-    error: str = ""
-
-    @property
-    def text(self) -> str:
-        """The text. Raises EngineError if the template refuses the conversation."""
-        if self.found is None:
-            raise EngineError(f"the chat template fails: {plain_line(self.error)}", _HINT)
-        return self.found
-
-
-def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> list[Rendered]:
-    """Return each conversation rendered with its variables, in a process with limits. Raises EngineError, TooCostly."""
+    Raises EngineError, TooCostly.
+    """
     said = ask("chat template", template=template, asked=asked)
-    if "error" in said:
-        return [Rendered(None, said["error"])] * len(asked)
-    return list(map(Rendered, said["texts"], said["errors"]))
+    errors = [said["error"]] * len(asked) if "error" in said else said["errors"]
+    failed = [EngineError(f"the chat template fails: {plain_line(each)}", _HINT) if each else None for each in errors]
+    return [error or text for error, text in zip(failed, said.get("texts", failed), strict=True)]
+
+
+def _sound(rendered: str | EngineError) -> str:
+    if isinstance(rendered, EngineError):
+        raise rendered
+    return rendered
 
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
@@ -176,7 +170,7 @@ def _turns(
     followed = [*answered, {"role": "user", "content": NEXT}]
     as_user = [{"role": "user", "content": SYSTEM}, native[1]]
     asked = [(each, opening) for each in (native, folded, as_user)] + [(each, closed) for each in (answered, followed)]
-    kept, put, doubled, *after = (each.found or "" for each in render(template, asked))
+    kept, put, doubled, *after = (each if isinstance(each, str) else "" for each in render(template, asked))
     takes_system = 0 <= kept.find(SYSTEM) < kept.find(USER) and kept != doubled
     folds = not takes_system and 0 <= put.find(SYSTEM) < put.find(USER)
     ends = tuple(dict.fromkeys(filter(None, (_first_token(text, tokens) for text in after))))

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, RegistryError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.model_config import context, heads
 from pathway_local.judges.weights import (
-    changed_files,
+    RECORD,
     check_folder,
     read_json,
     read_record,
@@ -17,30 +21,36 @@ from pathway_local.judges.weights import (
     weights_hash,
 )
 from pathway_local.system.machine import GB, Machine, uses_gpu
+from pathway_local.system.safe_yaml import first_complaint
 
-SETTINGS: dict[str, type] = {
-    "block_size": int,
-    "compilation_config": object,
-    "config_format": str,
-    "cpu_offload_gb": float,
-    "enable_chunked_prefill": bool,
-    "enable_prefix_caching": bool,
-    "enforce_eager": bool,
-    "gpu_memory_utilization": float,
-    "kv_cache_dtype": str,
-    "kv_cache_memory_bytes": int,
-    "language_model_only": bool,
-    "limit_mm_per_prompt": dict,
-    "load_format": str,
-    "max_num_batched_tokens": int,
-    "max_num_seqs": int,
-    "pipeline_parallel_size": int,
-    "quantization": str,
-    "seed": int,
-    "tensor_parallel_size": int,
-    "tokenizer_mode": str,
-}
-"""vLLM's settings that a judge may use, and their types. None of them names code or a pickle that vLLM would load."""
+
+@with_config(ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
+class EngineSettings(TypedDict, total=False):
+    """vLLM's settings that a judge may use. None of them names code or a pickle that vLLM would load."""
+
+    block_size: int
+    compilation_config: Any
+    config_format: str
+    cpu_offload_gb: float
+    enable_chunked_prefill: bool
+    enable_prefix_caching: bool
+    enforce_eager: bool
+    gpu_memory_utilization: float
+    kv_cache_dtype: str
+    kv_cache_memory_bytes: int
+    language_model_only: bool
+    limit_mm_per_prompt: dict[str, Any]
+    load_format: Literal["safetensors", "dummy"]
+    max_num_batched_tokens: int
+    max_num_seqs: int
+    pipeline_parallel_size: int
+    quantization: str
+    seed: int
+    tensor_parallel_size: int | Literal["auto"]
+    tokenizer_mode: str
+
+
+_SETTINGS = TypeAdapter(EngineSettings)
 
 PARALLEL = "tensor_parallel_size"
 MEMORY_SHARE = "gpu_memory_utilization"
@@ -48,20 +58,22 @@ CACHE_BYTES = "kv_cache_memory_bytes"
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
-_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
-
 
 def resolve(
-    settings: Mapping[str, object], machine: Machine, config: Mapping[str, object], judge: str
-) -> dict[str, object]:
+    settings: Mapping[str, JsonValue], machine: Machine, config: Mapping[str, object], judge: str
+) -> dict[str, JsonValue]:
     """Return the settings as vLLM takes them; `config` is the model's `config.json`, `judge` is its name for errors.
 
     `tensor_parallel_size: auto` becomes the largest number of this machine's GPUs that the model's heads can be divided
     among. Raises RegistryError for an invalid name or value.
     """
-    for name, value in settings.items():
-        _check_name(name, judge)
-        _check_kind(name, value, judge)
+    try:
+        _SETTINGS.validate_python(settings)
+    except ValidationError as error:
+        (name, *_), kind, said = first_complaint(error)
+        said = "is not an allowed engine setting" if kind == "extra_forbidden" else said
+        hint = f"Allowed are: {', '.join(EngineSettings.__annotations__)}. Its other keys set model, context and dtype."
+        raise RegistryError(f"judge {judge!r}: engine.{str(name)[:60]} {said}", hint) from None
     resolved = dict(settings)
     if resolved.get(PARALLEL) == "auto":
         resolved[PARALLEL] = most_parallel(len(machine.gpus) if uses_gpu() else 0, *heads(config))
@@ -88,24 +100,6 @@ def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:
         return 1
     kv = kv_heads or heads
     return max(n for n in range(1, max(gpus, 1) + 1) if heads % n == 0 and (kv % n == 0 or n % kv == 0))
-
-
-def _check_name(name: str, judge: str) -> None:
-    if name in SETTINGS:
-        return
-    allowed = ", ".join(sorted(SETTINGS))
-    hint = f"Allowed are: {allowed}. The entry's own keys set model, revision, context and dtype."
-    raise RegistryError(f"judge {judge!r}: engine.{name[:60]} is not an allowed engine setting", hint)
-
-
-def _check_kind(name: str, value: object, judge: str) -> None:
-    kind = SETTINGS[name]
-    fits = (int, float) if kind is float else kind
-    auto = name == PARALLEL and value == "auto"
-    if auto or (isinstance(value, fits) and (kind in (bool, object) or not isinstance(value, bool))):
-        return
-    at = f"judge {judge!r}: engine.{name} is {str(value)[:40]!r}"
-    raise RegistryError(f"{at}, but must be {_KINDS[kind]}", "Correct it, or leave it out for vLLM's default.")
 
 
 _AGAIN = "Fetch or copy it again."
@@ -167,9 +161,8 @@ def _hash(spec: JudgeSpec, folder: Path) -> Check:
     if record is None:
         return Check("hash", "note", f"neither the registry nor a record of a fetch has a hash to compare: {found}")
     if record.sha256 != found:
-        changed = changed_files(folder, record)
-        said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)
-        return Check("hash", "problem", said, f"If you did not change it: delete {folder} and fetch or copy it again.")
+        fix = f"If you did not change them: delete {folder} and fetch or copy it again. Else delete its {RECORD}."
+        return Check("hash", "problem", "its files have changed since they were fetched", fix)
     if spec.revision and record.revision != spec.revision:
         said = f"this is revision {record.revision}, but the registry names {spec.revision}"
         return Check("hash", "problem", said, f"Run `pathway-local judges fetch {spec.name}`.")

@@ -19,7 +19,6 @@ from pathway_local.judges.weights import (
     SETTINGS,
     Fetched,
     check_folder,
-    file_hashes,
     is_hub_id,
     models_home,
     read_record,
@@ -48,7 +47,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     before = read_record(folder)
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
-    record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
+    record = Fetched(spec.source, commit, weights_hash(folder))
     if spec.sha256 and spec.sha256 != record.sha256:
         said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")

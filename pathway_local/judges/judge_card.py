@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, WeightsMissing
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import Placement, check_fits_here, smallest_gpu
 from pathway_local.judges.registry import Registry, weights_folder
@@ -17,12 +17,11 @@ from pathway_local.system.machine import Machine
 
 @dataclass(frozen=True, slots=True)
 class JudgeCard:
-    """A judge on this machine. No `folder`: its weights are not here. No `placement`: it can't run here."""
+    """A judge on this machine: its folder, if its weights are here, and where it runs, or why it can't."""
 
     spec: JudgeSpec
     folder: Path | None
-    placement: Placement | None
-    why_not: EngineError | None = None
+    placed: Placement | EngineError
 
     @property
     def licence(self) -> str:
@@ -32,19 +31,14 @@ class JudgeCard:
     @property
     def fits(self) -> str:
         """Whether it runs here, in a word or two."""
-        if isinstance(self.why_not, OutOfMemory):
-            return "no"
-        return "no GPU" if isinstance(self.why_not, EngineMissing) else "yes"
-
-    @property
-    def room(self) -> str:
-        """The place where it runs here, as the end of a sentence."""
-        return f"it runs {self.placement.where}" if self.placement else "it can't run"
+        if isinstance(self.placed, Placement):
+            return "yes"
+        return "no GPU" if isinstance(self.placed, EngineMissing) else "no"
 
     @property
     def entry(self) -> dict[str, JsonValue]:
-        """The entry's keys that say something, as a file of YAML or JSON holds them."""
-        told = self.spec.model_dump(mode="json", exclude={"name", "inferred", "origin"}, exclude_none=True)
+        """The entry's keys that say something, as a file of YAML holds them."""
+        told = self.spec.model_dump(mode="json", exclude={"name", "origin"}, exclude_none=True)
         told |= {"thinking": told.get("thinking", self.spec.thinks), "min_gpu_gb": smallest_gpu(self.spec) or ""}
         return {key: value for key, value in told.items() if value not in ("", [], {})}
 
@@ -52,10 +46,8 @@ class JudgeCard:
         """Return the entry's keys, and what was found on this machine."""
         here: dict[str, JsonValue] = {
             "folder": str(self.folder) if self.folder else None,
-            "on_disk": self.folder is not None,
-            "fits": self.placement is not None,
-            "gpus": self.placement.gpus if self.placement else None,
-            "why_not": str(self.why_not) if self.why_not else None,
+            "gpus": self.placed.gpus if isinstance(self.placed, Placement) else None,
+            "why_not": str(self.placed) if isinstance(self.placed, EngineError) else None,
         }
         return {**self.spec.model_dump(mode="json"), "min_gpu_gb": smallest_gpu(self.spec), "here": here}
 
@@ -68,14 +60,13 @@ def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
             folder = weights_folder(spec)
         return JudgeCard(spec, folder, check_fits_here(spec, machine))
     except EngineError as error:
-        return JudgeCard(spec, folder, None, error)
+        return JudgeCard(spec, folder, error)
 
 
 def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
     """Yield the cards of all judges in the registry's order; if a folder is broken, the card shows the entry only."""
     for name, entry in registry.specs.items():
         try:
-            spec = registry.get(name)
-        except EngineError:
-            spec = entry
-        yield judge_card(spec, machine)
+            yield judge_card(registry.get(name), machine)
+        except EngineError as error:
+            yield JudgeCard(entry, None, error)

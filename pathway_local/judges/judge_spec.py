@@ -3,13 +3,21 @@
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    field_validator,
+)
 
 from pathway_local.errors import RegistryError, UsageError
 from pathway_local.judges.model_config import Count
-from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
+from pathway_local.judges.weights import is_hub_id
 from pathway_local.passes import Sampling
 
 Positive = Annotated[float, Field(gt=0, le=1e7)]
@@ -35,19 +43,12 @@ class Keys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Parameters(Keys):
-    """Billions of weights: all of them, and those that one token uses."""
-
-    total: Positive
-    active: Positive | None = None
-
-
 class SamplingSpec(Keys):
-    """The sampling that the model's maker recommends. We judge at temperature 0 unless the user asks for another."""
+    """The sampling that the model's maker recommends."""
 
-    temperature: Annotated[float, Field(ge=0, le=5)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=0)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=5)]
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Field(ge=0)] = 0
 
 
 class ThinkingSpec(Keys):
@@ -65,7 +66,7 @@ class ThinkingSpec(Keys):
     end: Word
     close: Text = ""
     budget: Annotated[int, Field(gt=0, le=1_000_000)] = 2048
-    sampling: SamplingSpec = SamplingSpec()
+    sampling: SamplingSpec | None = None
 
     @property
     def closing(self) -> str:
@@ -74,18 +75,9 @@ class ThinkingSpec(Keys):
 
 
 def _source(text: str) -> str:
-    if not is_hub_id(text) and (not _SOURCE.fullmatch(text) or (text.startswith(PACKAGE) and ".." in text)):
+    if not (is_hub_id(text) or _SOURCE.fullmatch(text)):
         raise ValueError("must be owner/name on the model hub, or a folder that begins with /, ./ or ~/")
     return text
-
-
-def _revision(text: str | None) -> str | None:
-    if text is not None and not REVISION.fullmatch(text):
-        raise ValueError("is not a commit or branch name")
-    return text
-
-
-Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
 
 
 class RegistryEntry(Keys):
@@ -94,15 +86,16 @@ class RegistryEntry(Keys):
     Units: tokens, billions of parameters, decimal GB.
     """
 
-    source: Source
-    revision: Word | None = None
+    source: Annotated[Word, AfterValidator(_source)]
+    revision: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None = None
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     licence: Text = "not stated"
     gated: bool = False
     verified: bool = False
     template: Literal["own", "base", "copy"] | None = None
     checked: Text = ""
-    parameters: Parameters | None = None
+    parameters: Positive | None = None
+    active: Positive | None = None
     context: Count | None = None
     precision: Precision = "bf16"
     dtype: Dtype = "auto"
@@ -110,18 +103,10 @@ class RegistryEntry(Keys):
     system: System = "native"
     thinking: ThinkingSpec | None = None
     end_of_turn: tuple[Word, ...] = ()
-    sampling: SamplingSpec = SamplingSpec()
-    engine: Mapping[str, Any] = Field(default_factory=dict)
+    engine: Mapping[str, JsonValue] = Field(default_factory=dict)
     cpu: bool = False
     label: Text = ""
     notes: Text = ""
-
-    _check_revision = field_validator("revision")(_revision)
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _short_parameters(cls, value: object) -> object:
-        return {"total": value} if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
     @field_validator("thinking", mode="before")
     @classmethod
@@ -130,18 +115,17 @@ class RegistryEntry(Keys):
 
     @field_validator("engine")
     @classmethod
-    def _no_foreign_code(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _no_foreign_code(cls, value: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         if value.get("trust_remote_code"):
             raise ValueError("asks for trust_remote_code, but we never run code that comes with a model")
         return value
 
 
 class JudgeSpec(RegistryEntry):
-    """A judge in the registry. `inferred` lists what was read from its folder, a line each."""
+    """A judge in the registry; `origin` is the file of its entry."""
 
     name: str
     origin: str = ""
-    inferred: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -223,11 +207,8 @@ def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
 
     A judge that always takes the likeliest token can think in circles.
     """
-    stated = judge.thinking.sampling if judge.thinking else judge.sampling
-    how = stated if stated.temperature is not None else judge.sampling
-    if how.temperature is None:
-        return reply
-    return Sampling(how.temperature, how.top_p or 1.0, how.top_k or 0, reply.seed)
+    how = judge.thinking.sampling if judge.thinking else None
+    return Sampling(how.temperature, how.top_p, how.top_k, reply.seed) if how else reply
 
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
@@ -237,11 +218,10 @@ def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, J
     if how and budget:
         drawn = thinking_sampling(judge, reply)
         thinks = {"end": how.end, "closing": how.closing, "sampling": asdict(drawn)}
-    chat = chat_of(judge, budget)
     return {
         "system": judge.system,
         "switches": dict(how.on_by if budget else how.off_by) if how else {},
-        "opening": chat.opening,
+        "opening": chat_of(judge, budget).opening,
         "end_of_turn": list(judge.end_of_turn),
         "thinking": thinks,
     }

@@ -1,13 +1,15 @@
 """Renders a judge's chat template, or tries its tokenizer, in a process that has little memory and time.
 
 Both come with a model. A chat template is a program: `{{ 'a' * 10**10 }}` or nested loops would hang whoever renders
-it. A tokenizer may take hours to load, or make its library abort. `limits.py` starts this file by itself, so it imports
-nothing of the package. It reads a JSON object from stdin and writes one to stdout; `limit` or `error` there is about
-all that was asked.
+it. A tokenizer may take hours to load, or make its library abort. `ask` starts this module as a program, which reads a
+JSON object from stdin and writes one to stdout; `limit` or `error` there is about all that was asked.
 """
 
 import json
+import os
 import resource
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -19,8 +21,16 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from pathway_local.errors import EngineError, TooCostly
+from pathway_local.system.shipped import python_path
+
 LIMITS = {"chat template": (2, 512), "tokenizer": (20, 2048)}
 """Seconds of processor time and megabytes of memory. The largest tokenizer that we know takes 3 seconds."""
+
+WAIT = 60
+"""Seconds until the process is killed. It ends itself after less processor time, unless it can't start."""
+
+AGAIN = "Fetch or copy the judge's folder again, from a source that you trust."
 
 MOST_CHARACTERS = 1_000_000
 
@@ -37,6 +47,39 @@ MOST_IDS = 1 << 22
 RUNS = ("a", " ", "\n", "1", "({[", "🙂漢é")
 TEXTS = ("".join(map(chr, range(1, 0x3000))), *(f"{each * 5000}!" for each in RUNS))
 """Texts that a tokenizer must encode in time: some patterns try every division of a run."""
+
+
+def ask(what: str, **request: object) -> dict[str, Any]:
+    """Return the answer about the "chat template" or the "tokenizer".
+
+    Raises TooCostly if it takes more than its limits, EngineError if its process ends in another way.
+    """
+    said: dict[str, Any] = json.loads(in_process(json.dumps({"what": what, **request}, default=str)))
+    if "limit" in said:
+        raise TooCostly(f"the {what} {said['limit']}", AGAIN)
+    return said
+
+
+def in_process(request: str) -> str:
+    """Return what `answer` answers in a process of its own."""
+    what = json.loads(request)["what"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", __name__, *map(str, LIMITS[what])],
+            input=request.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=WAIT,
+            check=False,
+            env=os.environ | {"PYTHONPATH": python_path()},
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"the {what} gives no answer within {WAIT} seconds", AGAIN) from None
+    if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
+        raise TooCostly(f"the {what} takes over {LIMITS[what][0]} seconds", AGAIN)
+    if done.returncode:
+        raise EngineError(f"the {what} ends its process (exit code {done.returncode})", AGAIN)
+    return done.stdout.decode()
 
 
 class _Generation(Extension):

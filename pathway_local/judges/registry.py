@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -32,24 +31,16 @@ _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 
 def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
-    """Return the entry, completed from its folder; `inferred` lists what was read there.
-
-    Raises EngineError if the folder's config can't be read.
-    """
+    """Return the entry, completed from its folder. Raises EngineError if the folder's config can't be read."""
     config = read_json(folder / "config.json")
-    told: dict[str, tuple[Any, str]] = {}
-    if spec.context is None and (tokens := context(config)):
-        told["context"] = tokens, f"context of {tokens:,} tokens, from config.json"
-    if "precision" not in spec.model_fields_set and (stored := precision(config)):
-        told["precision"] = stored, f"precision {stored}, from config.json"
-    if spec.weights_gb is None and all(path.is_file() for path in weight_files(folder)):
-        size = weights_bytes(folder) / GB
-        told |= {"weights_gb": (size, f"{size:.3g} GB of weights, from the files")} if size else {}
-    told |= _template(spec, folder)
-    if not told:
-        return spec
-    lines = tuple(line for _, line in told.values() if line)
-    return spec.model_copy(update={key: value for key, (value, _) in told.items()} | {"inferred": lines})
+    told: dict[str, object] = {"context": context(config), "precision": precision(config)}
+    if all(path.is_file() for path in weight_files(folder)):
+        told["weights_gb"] = weights_bytes(folder) / GB
+    told = {key: value for key, value in told.items() if value}
+    if not {"system", "thinking", "end_of_turn"} <= spec.model_fields_set:
+        found = read_template(folder)
+        told |= {"system": found.system, "end_of_turn": found.ends} | ({} if found.thinking else {"thinking": None})
+    return spec.model_copy(update={key: told[key] for key in told.keys() - spec.model_fields_set})
 
 
 def precision(config: Config) -> str | None:
@@ -58,20 +49,6 @@ def precision(config: Config) -> str | None:
         return "quantized"
     text = text_config(config)
     return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
-
-
-def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
-    told: dict[str, tuple[Any, str]] = {}
-    if {"system", "thinking", "end_of_turn"} <= spec.model_fields_set:
-        return told
-    found = read_template(folder)
-    if "system" not in spec.model_fields_set and found.system == "fold":
-        told["system"] = "fold", "the chat template has no system turn: its text goes into the user's turn"
-    if "thinking" not in spec.model_fields_set and not found.thinking:
-        told["thinking"] = None, ""
-    if "end_of_turn" not in spec.model_fields_set and found.ends:
-        told["end_of_turn"] = found.ends, f"a reply ends with {' or '.join(found.ends)}, as in its chat template"
-    return told
 
 
 USUAL_JUDGE = "demo"
@@ -92,8 +69,8 @@ class Registry:
     def get(self, name: str) -> JudgeSpec:
         """Return the judge of that name, folder, or folder's name in `models_home()`.
 
-        If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
-        Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
+        If its weights are on this disk, what the entry leaves out is read from them. Raises UnknownName, UsageError if
+        there is no such folder, EngineError for a broken one.
         """
         spec = self.specs.get(name) or _of_folder(name, self.specs)
         try:
@@ -139,17 +116,11 @@ def user_file() -> Path:
     return Path(config) / "pathway-local" / "models.yaml"
 
 
-NAME_ONE = "Name a built-in entry, or one that stands before it."
-OF_SOURCE = ("source", "revision", "sha256", "weights_gb", "notes")
-"""Keys that an entry does not take from the one that it is like."""
-
-
 def load_registry(extra: Path | None = None) -> Registry:
     """Return the built-in entries, overridden by the user's own, and those by the entries of the file `extra`.
 
     A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
-    with another source starts anew, or from the entry that it is `like`. Raises RegistryError that names file, line and
-    key.
+    with another source starts anew. Raises RegistryError that names file, line and key.
     """
     paths = [*([user_file()] if user_file().is_file() else []), *([extra] if extra is not None else [])]
     files = [_built_in(), *map(_read, paths)]
@@ -157,12 +128,8 @@ def load_registry(extra: Path | None = None) -> Registry:
     for file in files:
         for name, entry in file.entries():
             before = merged.get(name, {})
-            if "source" in before and entry.get("source", before["source"]) != before["source"]:
+            if entry.get("source", before.get("source")) != before.get("source"):
                 before = {}
-            if (like := entry.pop("like", None)) is not None:
-                if str(like) not in merged:
-                    raise RegistryError(f"{file.where(name, 'like')}: {name}.like names no entry above", NAME_ONE)
-                before |= {key: value for key, value in merged[str(like)].items() if key not in OF_SOURCE}
             merged[name] = {**before, **entry, **_joined_settings(before.get("engine"), entry.get("engine"))}
     return Registry(
         {name: _spec(name, keys, [each for each in files if name in each.tree]) for name, keys in merged.items()}
@@ -231,8 +198,7 @@ def _spec(name: str, values: Mapping[str, object], files: Sequence[_File]) -> Ju
         entry = RegistryEntry.model_validate(values)
     except ValidationError as error:
         raise _explained(name, files, error) from None
-    given: dict[str, Any] = {key: getattr(entry, key) for key in entry.model_fields_set}
-    return JudgeSpec(name=name, origin=str(files[-1].path), **given)
+    return JudgeSpec(name=name, origin=str(files[-1].path), **entry.model_dump(exclude_unset=True))
 
 
 def _explained(name: str, files: Sequence[_File], error: ValidationError) -> RegistryError:

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.chat_template import plain_line
-from pathway_local.judges.limits import AGAIN, ask
+from pathway_local.judges.limited_process import AGAIN, ask
 from pathway_local.judges.weights import json_if_there, read_json
 
 MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")

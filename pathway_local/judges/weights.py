@@ -21,13 +21,10 @@ LARGEST_TEXT = 64 * 2**20
 
 _OTHER_WEIGHTS = "Fetch or copy the judge again, from a source that you trust."
 
-
 PACKAGE = "package:"
 """How a source in this installation begins: package:FOLDER."""
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
-"""The name of a commit or a branch."""
 
 INDEX = "model.safetensors.index.json"
 SETTINGS = (
@@ -205,20 +202,21 @@ def tensor_names(path: Path) -> list[str]:
         raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", _AGAIN) from None
 
 
+def read_files(folder: Path) -> list[Path]:
+    """Return all files that libraries may read: first the settings, then the weights."""
+    return [*(folder / name for name in sorted(SETTINGS) if (folder / name).is_file()), *weight_files(folder)]
+
+
 def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 in hex of all files that libraries may read; the same in any folder."""
-    told = "".join(f"{name}\0{digest}\n" for name, digest in file_hashes(folder).items())
+    """Return the SHA-256 in hex of all files that libraries may read; the same in any folder.
+
+    A file's own is kept in this process as long as the file's size and time stay the same.
+    """
+    told = "".join(f"{path.name}\0{_hash_of(path)}\n" for path in read_files(folder))
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def file_hashes(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that libraries may read, by its name: first the settings, then the weights."""
-    settings = (folder / name for name in sorted(SETTINGS) if (folder / name).is_file())
-    return {path.name: file_hash(path) for path in (*settings, *weight_files(folder))}
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file in hex, kept in this process as long as the file's size and time stay the same."""
+def _hash_of(path: Path) -> str:
     real = path.resolve()
     known = real.stat()
     key = (real, known.st_size, known.st_mtime_ns)
@@ -231,8 +229,6 @@ def file_hash(path: Path) -> str:
 def read_json(path: Path) -> dict[str, object]:
     """Return a JSON object from a model's folder. Raises EngineError that names the file."""
     try:
-        if path.stat().st_size > LARGEST_TEXT:
-            raise EngineError(f"{path} is too large for its kind", "Fetch or copy the model again.")
         found = json.loads(path.read_bytes())
     except OSError as error:
         raise EngineError(f"{path} can't be read: {error.strerror}", "Check its permissions.") from None
@@ -272,12 +268,11 @@ RECORD = "fetched.json"
 
 
 class Fetched(Struct, frozen=True):
-    """A fetch: its commit, the SHA-256 of all files (`weights_hash`) and of each."""
+    """A fetch: its commit, and the SHA-256 of all files (`weights_hash`)."""
 
     source: str
     revision: str
     sha256: str
-    files: dict[str, str] = {}
 
     def as_json(self) -> bytes:
         """Return the record as a file holds it."""
@@ -294,12 +289,6 @@ def read_record(folder: Path) -> Fetched | None:
     except msgspec.ValidationError:
         hint = "Delete it and fetch the judge again; that fetch then trusts what it gets, as the first one did."
         raise EngineError(f"{path} is not a valid record of a fetch", hint) from None
-
-
-def changed_files(folder: Path, record: Fetched) -> list[str]:
-    """Return the files of the record that are gone or have changed, in order."""
-    now = file_hashes(folder)
-    return sorted(name for name, digest in record.files.items() if now.get(name) != digest)
 
 
 def write_record(folder: Path, record: Fetched) -> None:

@@ -47,8 +47,8 @@ class Watcher:
     def notice(self, message: str) -> None:
         """Tell the user something."""
 
-    def begin(self, rater: str, total: int | None) -> None:
-        """Show that a judge begins; `total` is the number of its outcomes, if known."""
+    def begin(self, rater: str, total: int) -> None:
+        """Show that a judge begins; `total` is about the number of its outcomes."""
 
     def loading(self, judge: str) -> None:
         """Show that the judge's engine is being loaded."""
@@ -207,7 +207,7 @@ class _ScoringJob:
         pool: Pool,
         window: int,
     ) -> Tally:
-        shown, total = time.monotonic(), self.prepared.count()
+        shown = time.monotonic()
 
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
@@ -216,7 +216,7 @@ class _ScoringJob:
                 shown = time.monotonic()
 
         judging = JudgingLoop(recorder, raters, pool, window=window, watch=show, stopped=self.watcher.stopped)
-        self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
+        self.watcher.begin(judge.name, self.prepared.total * len(raters))
         tally = judging.judge(self.prepared.rows(self.watcher.stopped))
         show(tally, now=True)
         return tally

@@ -96,7 +96,11 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     if run is None or not judging_raters(run):
         raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows some.")
     judged = {rater.rubric for rater in judging_raters(run)}
-    return {name: rubric for name, rubric in run.rubrics().items() if name in judged}
+    found = {name: rubric for name, rubric in run.rubrics().items() if name in judged}
+    if left := [name for name, rubric in found.items() if rubric.needs_file]:
+        said = f"{run.path.name} does not keep the texts of the examples in {', '.join(left)}"
+        raise UsageError(said, "Give each rubric again with --rubric, and the options that it was first judged with.")
+    return found
 
 
 def planned_raters(

@@ -4,7 +4,6 @@ are loaded; stores nothing.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from shlex import quote
@@ -37,15 +36,13 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.system.machine import this_machine
 
-COUNTED = 20_000
-"""Rows of a file, below which those of a part are counted; in a larger one, the parts differ by a few percent."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The cases file of a plan and its raters.
 
     With a limit, only rows up to the rank `last` are judged; in a part of a run, only those of them that are in it.
+    `total` is the approximate number of rows to judge.
     """
 
     plan: Plan
@@ -54,6 +51,7 @@ class Prepared:
     limit: Limit | None = None
     last: bytes = b""
     part: Part | None = None
+    total: int = 0
 
     def rows(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Case | BadRow]:
         """Yield the rows to judge in the order of the file, until `stopped` says so, which blank rows ask as well."""
@@ -63,13 +61,11 @@ class Prepared:
             if item is not None and self._takes(item):
                 yield item
 
-    def count(self) -> int | None:
-        """Return the approximate number of rows to judge; None if counting them would take long."""
-        whole = self.cases.count()
-        if self.part and whole is not None and whole < COUNTED:
-            return sum(map(self._takes, self.cases))
-        rows = self.limit.size if self.limit else whole
-        return round(rows / self.part.of) if rows and self.part else rows
+    def counted(self) -> "Prepared":
+        """Return the same with the number of rows to judge. Raises CasesError for a text file in another encoding."""
+        if self.part:
+            return replace(self, total=sum(map(self._takes, self.cases)))
+        return replace(self, total=self.limit.size if self.limit else self.cases.count())
 
     def _takes(self, row: Case | BadRow) -> bool:
         """Whether a row is within the limit and the part."""
@@ -90,7 +86,7 @@ def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callab
     raters = planned_raters(plan, run, rubrics, registry)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
-    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify)
+    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify).counted()
     writers: list[PromptWriter] = []
     for own in by_engine(raters):
         engine_plan(prepared, own, run, loaded)  # refuses a judge that does not fit
@@ -228,22 +224,15 @@ def engine_plan(
     options = settings_here(run, judge, settings)
 
     def estimate() -> LoadPlan:
-        kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
-        return engines.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
+        kind, steps = engine_kind(settings.engine), sum(_steps(rater, prepared.total) for rater in raters)
+        return plan.allocation.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
 
     planned = loaded.planned((settings.engine, whole, plan.seal, plan.allocation), estimate)
     return replace(whole, settings={**options, **planned.settings}), planned
 
 
-def _steps(prepared: Prepared, raters: Sequence[PlannedRater], engines: int) -> float | None:
-    """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted.
-
-    A reply takes a third of its limit, as real judges write.
-    """
-    cases, steps = prepared.count(), 0.0
-    if cases is None:
-        return None
-    for settings, rubric in ((rater.settings, rater.rubric) for rater in raters):
-        limit = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail).form.limit + settings.think
-        steps += max(1.0, cases * settings.replies / (WINDOW * engines)) * limit / 3
-    return steps
+def _steps(rater: PlannedRater, cases: int) -> float:
+    """Estimate the decoding steps if no case is judged yet: a reply takes a third of its limit with real judges."""
+    settings, rubric = rater.settings, rater.rubric
+    limit = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail).form.limit + settings.think
+    return max(1.0, cases * settings.replies / WINDOW) * limit / 3

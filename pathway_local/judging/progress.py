@@ -19,7 +19,7 @@ class Progress(Watcher):
     def __init__(self, stream: TextIO, spell: Callable[[str], str], *, changes: bool) -> None:
         self._stream, self._spell, self._changes = stream, spell, changes
         self._began = self._shown = time.monotonic()
-        self._total: int | None = None
+        self._total = 0
         self._rater, self._width, self._gap = "", 0, FIRST_LINE
         self._untold: Tally | None = None
 
@@ -27,8 +27,8 @@ class Progress(Watcher):
         """Write a note above the line of progress."""
         self._write(f"note: {self._spell(message)}", whole=True)
 
-    def begin(self, rater: str, total: int | None) -> None:
-        """Begin a line for a judge with `total` cases, None if unknown."""
+    def begin(self, rater: str, total: int) -> None:
+        """Begin a line for a judge with about `total` cases."""
         self.end()
         self._began = self._shown = time.monotonic()
         self._total, self._rater, self._gap = total, rater, FIRST_LINE
@@ -57,7 +57,7 @@ class Progress(Watcher):
             self._stream.write("\n")
             self._width = 0
 
-    def line(self, rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+    def line(self, rater: str, tally: Tally, total: int, seconds: float) -> str:
         """Return the line about a judge that has judged for so many seconds."""
         return progress_line(rater, tally, total, seconds)
 
@@ -79,12 +79,12 @@ class Progress(Watcher):
         self._stream.flush()
 
 
-def progress_line(rater: str, tally: Tally, total: int | None, seconds: float) -> str:
-    """Return one line about a judge that has judged for so many seconds; `total` is the number of cases, if known."""
+def progress_line(rater: str, tally: Tally, total: int, seconds: float) -> str:
+    """Return one line about a judge that has judged for so many seconds."""
     tokens, seconds = tally.tokens, max(seconds, 1e-6)
-    left = total - tally.done if total is not None else 0
+    left = total - tally.done
     parts = [
-        f"{rater}: {tally.done}{'' if total is None else f' of {total}'} done",
+        f"{rater}: {tally.done} of {total} done",
         f"{tally.judged / seconds:.1f} cases/s",
         f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
         f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",

@@ -45,12 +45,8 @@ class Wording:
         if not self._full:
             shown = [column for column in shown if not self._leaves_out(table, column, shown)]
         constant = self._constant(table, shown)
-        title = ", ".join(
-            [
-                *filter(None, [self.title(table)]),
-                *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant if c.name not in table.about),
-            ]
-        )
+        told = (f"{self.head(table, column)}: {cell}" for column, cell in constant if column.name not in table.about)
+        title = ", ".join(filter(None, (self.title(table), *told)))
         kept = [column for column in shown if column not in [each for each, _ in constant]]
         alone = sum(column.kind == "estimate" for column in kept) == 1
         made = [part for column in kept for part in self._column(table, column, alone=alone)]
@@ -136,6 +132,8 @@ class Wording:
 
     def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
+        if value is None and column.name == "group":
+            return self.say("every_group")
         if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):

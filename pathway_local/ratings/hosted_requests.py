@@ -132,7 +132,10 @@ class HostedRequests:
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:
-    """Raise UsageError if the service is Anthropic's and the rubric has a system turn behind the first other turn."""
+    """Raise UsageError for examples, which are texts of other cases, and for turns that Anthropic refuses."""
+    if rubric.examples:
+        said = f"the rubric {rubric.name!r} has examples, which stay on this machine"
+        raise UsageError(said, "Name the rubric without them.")
     roles = [turn.role for turn in rubric.turns]
     later = roles[next((at for at, role in enumerate(roles) if role != "system"), len(roles)) :]
     if service == "anthropic" and ("system" in later or not later):

@@ -16,11 +16,11 @@ from pathway_local.judges.judge_spec import Chat, JudgeSpec, thinking_sampling
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
+from pathway_local.rubrics.examples import examples_text, turns_with
 from pathway_local.rubrics.form import Reply
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.turn import Turn
 
 
 class Prompt(Struct, frozen=True):
@@ -99,6 +99,7 @@ class PromptWriter:
         self.thinking = thinking
         self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
         self.context, self.detail, self.truncate = context, detail, truncate
+        self._examples = tokenizer.encode_cases([examples_text(rubric)])[0]
         self._by_filled: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
@@ -178,10 +179,19 @@ class PromptWriter:
         # between: no case's text is encoded with ours, so no special token in it counts.
         fence = secrets.token_hex(16)
         fenced = dict.fromkeys(self.rubric.inputs, "") | {n: f"{fence}{at}{fence}" for at, n in enumerate(filled)}
-        turns = _conversation(self.rubric.turns, fenced, self.chat.folds_system)
+        examples = f"{fence}{len(filled)}{fence}" if self._examples else ""
+        turns = turns_with(examples, self.rubric, fenced)
+        turns = _folded(turns) if self.chat.folds_system else turns
         text = self.tokenizer.chat(turns, dict(self.chat.switches)) + self.chat.opening
-        parts = text.split(fence)
-        return [filled[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
+        known: list[Piece] = [*filled, self._examples]
+        pieces: list[Piece] = []
+        for at, part in enumerate(text.split(fence)):
+            piece = known[int(part)] if at % 2 else self.tokenizer.encode(part)
+            if pieces and isinstance(piece, tuple) and isinstance(pieces[-1], tuple):
+                pieces[-1] += piece
+            elif piece:
+                pieces.append(piece)
+        return pieces
 
     def _start(self, text: str) -> tuple[int, ...]:
         if text not in self._starts:
@@ -205,10 +215,9 @@ class _Draft(Struct, frozen=True):
     rules: tuple[CaseRule, ...]
 
 
-def _conversation(turns: Sequence[Turn], texts: Mapping[str, str], folds_system: bool) -> list[tuple[str, str]]:
-    """Return each turn's role and words. For a judge without a system turn, the user turn begins with its words."""
-    said = [(turn.role, turn.render(texts)) for turn in turns]
-    if folds_system and len(said) > 1 and said[0][0] == "system":
+def _folded(said: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return turns for a judge without a system turn: the user turn begins with its words."""
+    if len(said) > 1 and said[0][0] == "system":
         (_, system), (role, words), *rest = said
         return [(role, f"{system}\n\n{words}"), *rest]
     return said

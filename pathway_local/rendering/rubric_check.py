@@ -11,6 +11,7 @@ import llguidance
 from pathway_local.errors import CaseError, EngineError, FormatError
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.examples import examples_text, turns_with
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.form import Reply
 from pathway_local.rubrics.grammar import alternatives
@@ -71,7 +72,8 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
     if writer is None:
         shown = rubric.completed(inputs)
-        turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown)}" for turn in rubric.turns)
+        said = turns_with(examples_text(rubric), rubric, shown)
+        turns = "\n\n".join(f"{role}:\n{words}" for role, words in said)
         example = f"{turns}\n\nassistant:\n{start}"
     else:
         lengths = check_room(writer)

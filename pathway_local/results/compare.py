@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
@@ -12,8 +13,7 @@ from pathway_local.results.comparison import (
     CompareOptions,
     Comparison,
     ComparisonPlan,
-    CorrectedComparison,
-    PairedComparison,
+    Difference,
     comparisons,
 )
 from pathway_local.results.mistakes import mistakes, stopped_judges
@@ -23,7 +23,7 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
-from pathway_local.statistics.figure import Estimate, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Undefined, undefined_estimate
 from pathway_local.system.options import flag
 
 SECTION = "comparison"
@@ -99,9 +99,9 @@ def comparison_tables(
         yield Table("compare", {}, (), (), [Note("no_scores", kind="answer")], section=SECTION)
         return
     two = len(plan.values) == 2
-    labelled = [each.rater for each in found if isinstance(each.corrected, CorrectedComparison)]
+    by_people = [each for each in found if isinstance(each.corrected, Difference)]
+    labelled = [each.rater for each in by_people]
     quoted = next((name for name in plan.raters if name in labelled), labelled[0] if labelled else "")
-    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
     # Two estimates of what people would say would confuse: that of one judge is quoted, the others stand in detail.
     found = [each if each.rater == quoted or not labelled else replace(each, corrected=None) for each in found]
     about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
@@ -109,22 +109,22 @@ def comparison_tables(
     about |= {"cluster": plan.cluster} if plan.cluster else {}
     names = [] if two else [Column("first"), Column("second")]
     shared = [*names, Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
+    pairs = [Column("pairs", "count")]
     columns = [
-        *shared, Column("shown", "key", detail=two), *([Column("pairs", "count")] if two else []),
+        *shared, Column("shown", "key", detail=two), *(pairs if two else []),
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
-        Column("difference", "estimate"), *([] if two else [Column("pairs", "count")]),
+        Column("difference", "estimate"), *([] if two else pairs),
         Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("family", "count", detail=True),
     ]  # fmt: skip
     ranked = [] if two else [*orders(found, plan)]
-    told: list[tuple[Comparison | Order, tuple[Note, ...]]]
-    told = [(each, (*(sentences_on(each, plan) if two else ()), *notes_on(each, plan))) for each in found]
-    told += [(each, tuple(sentences(each, plan))) for each in ranked]
+    told: list[tuple[Comparison | Order, Iterator[Note]]]
+    told = [(each, chain(sentences_on(each, plan) if two else (), notes_on(each, plan))) for each in found]
+    told += [(each, sentences(each, plan)) for each in ranked]
     several = len({(each.rubric, each.score) for each in found}) > 1
-    notes = [*_paired(plan), *_shared(found, plan)]
-    notes += [_under(each, note) if several else note for each, said in told for note in said]
+    notes = [*_shared(found, plan), *(_under(each, note) if several else note for each, own in told for note in own)]
     notes += [*warnings, *(note for matrix in matrices for note in mistakes(matrix))]
     yield Table(
         "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
@@ -134,70 +134,61 @@ def comparison_tables(
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         columns = [*shared, *counts, Column("corrected", "estimate"), Column("sample"), Column("family", "count")]
-        corrected = [_corrected_row(*each) for each in by_people]
+        corrected = [_corrected_row(each) for each in by_people]
         yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
-    row: dict[str, Cell] = {**_names(each)}
-    if isinstance(each.found, Undefined):
-        row["difference"] = undefined_estimate(each.found.reason)
+    row, found, corrected = _names(each), each.found, each.corrected
+    if isinstance(found, Undefined):
+        row["difference"] = undefined_estimate(found.reason)
     else:
-        row |= {"difference": each.found.difference, "shown": shown_by(each.found.difference)}
+        row |= {"difference": found.estimate, "shown": shown_by(found.estimate)}
         if plan.pair_by:
-            row |= {"pairs": each.found.pairs, "wins": each.found.wins}
-            row |= {"ties": each.found.ties, "losses": each.found.losses}
+            row |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
         for place, side in (("first", each.first), ("second", each.second)):
             row |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
-    if isinstance(each.corrected, Undefined):
-        row["corrected"] = undefined_estimate(each.corrected.reason)
-    elif each.corrected:
-        told = each.corrected.difference
-        row |= {"corrected": told, "corrected_shown": shown_by(told)}
-    row |= {"unpaired": each.unpaired, "several": each.several, "family": each.family}
-    return row
+    if isinstance(corrected, Undefined):
+        row["corrected"] = undefined_estimate(corrected.reason)
+    elif corrected:
+        row |= {"corrected": corrected.estimate, "corrected_shown": shown_by(corrected.estimate)}
+    family = found.family if isinstance(found, Difference) else 1
+    return row | {"unpaired": each.unpaired, "several": each.several, "family": family}
 
 
 def _names(each: Comparison) -> dict[str, Cell]:
-    return {
-        "first": each.first.name, "second": each.second.name, "rubric": each.rubric, "score": each.score,
-        "rater": each.rater,
-    }  # fmt: skip
+    names: dict[str, Cell] = dict(zip(("first", "second"), each.names, strict=True))
+    return names | {"rubric": each.rubric, "score": each.score, "rater": each.rater}
 
 
-def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str, Cell]:
-    labels = corrected.found.labels
-    return {
-        **_names(each), "pairs": corrected.questions,
-        "first_labels": labels[0], "second_labels": labels[1],
-        "corrected": corrected.difference, "sample": corrected.seed,
-        "family": corrected.family,
-    }  # fmt: skip
+def _corrected_row(each: Comparison) -> dict[str, Cell]:
+    found = each.corrected
+    assert isinstance(found, Difference)
+    labels = dict(zip(("first_labels", "second_labels"), found.labels, strict=True))
+    told: dict[str, Cell] = {
+        "pairs": found.pairs,
+        "corrected": found.estimate,
+        "sample": found.seed,
+        "family": found.family,
+    }
+    return {**_names(each), **labels, **told}
 
 
 def _under(each: Comparison | Order, said: Note) -> Note:
     return Note("under_score", {"rubric": each.rubric, "score": each.score, "said": said}, said.kind)
 
 
-def _paired(plan: ComparisonPlan) -> Iterator[Note]:
+def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]:
+    """How cases are paired, and the settings that all comparisons of a command share."""
     by = plan.pairing
-    told: dict[str, object] = {"name": by.name, "values": list(plan.values)}
-    if by.name and not by.shared:
-        yield Note("paired_none", told)
-        return
-    yield Note("paired" if by.name else "not_paired", {**told, "shared": by.shared, "different": by.different})
+    told = {"name": by.name, "values": list(plan.values), "shared": by.shared, "different": by.different}
+    yield Note("not_paired" if not by.name else "paired" if by.shared else "paired_none", told)
     if plan.cluster:
         yield Note("together", {"column": plan.cluster})
-    else:
+    elif by.shared or not by.name:
         yield Note("questions_alone" if by.name else "cases_alone")
-
-
-def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]:
-    """The settings that all comparisons of a command share."""
-    if (family := max(each.family for each in found)) > 1:
+    if (family := max((each.found.family for each in found if isinstance(each.found, Difference)), default=1)) > 1:
         yield Note("family", {"count": family})
-    if plan.pairing.note:
-        yield plan.pairing.note
     if plan.without:
         yield Note("without_value", {"count": plan.without, "column": plan.between}, "note")
 
@@ -205,11 +196,11 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
 def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """Which questions and answers do not count."""
     if not isinstance(each.found, Undefined):
-        sides = dict(zip(("first", "second"), each.names, strict=True))
-        missing = each.first.scored < each.first.cases or each.second.scored < each.second.cases
+        told: dict[str, object] = {"rater": each.rater}
+        for name, side in (("first", each.first), ("second", each.second)):
+            told |= {name: side.name, f"{name}_scored": side.scored, f"{name}_cases": side.cases}
+        missing = any(side.scored < side.cases for side in (each.first, each.second))
         if len(plan.values) == 2 and (each.unpaired or missing):
-            told = {"rater": each.rater, **sides, "first_scored": each.first.scored, "first_cases": each.first.cases}
-            told |= {"second_scored": each.second.scored, "second_cases": each.second.cases}
             yield Note("scored_of", told, "note")
             if plan.pair_by:
                 yield Note("one_side_only", {"count": each.unpaired}, "note")
@@ -221,52 +212,39 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
 
 def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """How the rater's scores compare, and how people would compare the chatbots: the sentence to quote."""
-    by = {"rater": each.rater}
-    found = each.found
-    reason = found if isinstance(found, Undefined) else found.difference.value
+    found, corrected, by = each.found, each.corrected, {"rater": each.rater}
+    reason = found if isinstance(found, Undefined) else found.estimate.value
     if isinstance(reason, Undefined):
         sides = dict(zip(("first", "second"), each.names, strict=True))
         yield Note("not_compared", {**by, **sides, "reason": reason}, "answer")
-    elif isinstance(found, PairedComparison):
-        yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.rater)
-    corrected = each.corrected
-    if isinstance(corrected, CorrectedComparison):
-        count, told = sum(corrected.found.labels), corrected.difference
-        if isinstance(told.value, Undefined):
-            yield Note("labels_cannot_correct", {**by, "reason": told.value}, "answer")
-            return
-        labels = Note(
-            "some_of_labels" if count < corrected.rated else "all_of_labels",
-            {"people": Note("people"), "count": count, "rated": corrected.rated, "seed": str(corrected.seed)},
-        )
-        who = Note("by_rater_corrected", {**by, "labels": labels})
-        yield _finding(who, each, plan, told, corrected.questions)
+    elif isinstance(found, Difference):
+        yield _finding(Note("by_rater", by), each, plan, found, each.rater)
+    if not isinstance(corrected, Difference):
+        return
+    if isinstance(corrected.estimate.value, Undefined):
+        yield Note("labels_cannot_correct", {**by, "reason": corrected.estimate.value}, "answer")
+        return
+    count = sum(corrected.labels)
+    told = {"people": Note("people"), "count": count, "rated": corrected.rated, "seed": str(corrected.seed)}
+    labels = Note("some_of_labels" if count < corrected.rated else "all_of_labels", told)
+    yield _finding(Note("by_rater_corrected", {**by, "labels": labels}), each, plan, corrected)
 
 
-def _finding(
-    who: Note, each: Comparison, plan: ComparisonPlan, found: Estimate, questions: int, rater: str = ""
-) -> Note:
+def _finding(who: Note, each: Comparison, plan: ComparisonPlan, found: Difference, rater: str = "") -> Note:
     """The difference and what it shows: which side the `rater` scores higher, or without one, people would."""
-    difference, interval = found.value, found.interval
+    difference, interval, side = found.estimate.value, found.estimate.interval, shown_by(found.estimate)
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
-    points = {"points": abs(difference)}
-    apart = Note("points_above" if difference > 0 else "points_below", points)
+    apart = Note("points_above" if difference > 0 else "points_below", {"points": abs(difference)})
     of = Note("of_cases", {"first": each.first.scored, "second": each.second.scored})
-    told: dict[str, object] = {"who": who, "first": each.first.name, "second": each.second.name}
-    told |= {"of": Note("of_questions", {"count": questions}) if plan.pair_by else of}
-    told |= {"apart": apart if round(difference, 2) else Note("as_high")}
+    told: dict[str, object] = {"who": who}
+    told |= {"of": Note("of_questions", {"count": found.pairs}) if plan.pair_by else of}
+    names = {"first": each.first.name, "second": each.second.name}
+    told |= names | {"apart": apart if round(difference, 2) or side in names else Note("as_high")}
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
-    told |= {"interval": interval}
-    return Note("compared", told | {"shown": _shown(each, found, rater)}, "answer")
-
-
-def _shown(each: Comparison, found: Estimate, rater: str) -> Note:
-    """Which side an interval shows ahead: which the `rater` scores higher, or without one, people would."""
-    side = shown_by(found)
-    told: dict[str, object] = {"rater": rater, "name": each.first.name if side == "first" else each.second.name}
-    key = "higher" if side in ("first", "second") else "unclear"
-    return Note(f"{'scores' if rater else 'people'}_{key}", told)
+    key = f"{'scores' if rater else 'people'}_{'higher' if side in names else 'unclear'}"
+    shown = Note(key, {"rater": rater, "name": names.get(side or "", "")})
+    return Note("compared", told | {"interval": interval, "shown": shown}, "answer")
 
 
 ANALYSIS = Analysis(

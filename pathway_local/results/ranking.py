@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
+from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, Difference, Side
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.results.tally import choices_of
 from pathway_local.rubrics.pair import Pair
@@ -60,11 +59,10 @@ def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
 
 def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, str]]:
     """The pairs of names whose difference, of the first less the second, leaves zero out: the higher one first."""
-    found = []
-    for first, second, difference in differences:
-        side = shown_by(difference)
-        found += [(first, second)] if side == "first" else [(second, first)] if side == "second" else []
-    return found
+    shown = [(shown_by(difference), first, second) for first, second, difference in differences]
+    return [
+        (one, other) if side == "first" else (other, one) for side, one, other in shown if side in ("first", "second")
+    ]
 
 
 def shown_by(difference: Estimate) -> str | None:
@@ -75,22 +73,25 @@ def shown_by(difference: Estimate) -> str | None:
     return "first" if interval.low > 0 else "second" if interval.high < 0 else "not shown"
 
 
-def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
+def leading(found: Places) -> list[str]:
+    """The chatbots that may come first."""
+    return [name for name, (best, _) in found.items() if best == 1]
+
+
+def orders(found: Iterable[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
     """Yield the order of each rater on each score that has a difference, without chatbots of too few scores."""
-    for (rubric, score, rater), together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
+    for names, together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
         pairs = list(together)
-        given = [(*each.names, each.found.difference) for each in pairs if not isinstance(each.found, Undefined)]
+        given = [(*each.names, each.found.estimate) for each in pairs if isinstance(each.found, Difference)]
         if not given:
             continue
-        sides = {side.name: side for each in pairs for side in (each.first, each.second)}
-        few = [name for name, side in sides.items() if side.scored < plan.smallest]
-        sides = {name: side for name, side in sides.items() if name not in few}
+        every = {side.name: side for each in pairs for side in (each.first, each.second)}
+        sides = {name: side for name, side in every.items() if side.scored >= plan.smallest}
         own = places([*sides], above(given))
-        corrected = [(each, each.corrected) for each in pairs]
-        labelled = [(*one.names, by.difference) for one, by in corrected if isinstance(by, CorrectedComparison)]
+        labelled = [(*each.names, each.corrected.estimate) for each in pairs if isinstance(each.corrected, Difference)]
         by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else None
         ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -_mean(side)))
-        yield Order(rubric, score, rater, ranked, own, by_people, few)
+        yield Order(*names, ranked, own, by_people, [name for name in every if name not in sides])
 
 
 def _mean(side: Side) -> float:
@@ -104,56 +105,31 @@ def order_table(found: Sequence[Order], about: Mapping[str, object]) -> Table:
         Column("cases", "count", detail=True), Column("scored", "count"), Column("mean", "estimate"),
         *(Column(name, "count") for name in ("best", "worst", "corrected_best", "corrected_worst")),
     ]  # fmt: skip
-    rows: list[dict[str, Cell]] = []
-    for each in found:
-        for side in each.sides:
-            row: dict[str, Cell] = {"chatbot": side.name, "rubric": each.rubric, "score": each.score}
-            row |= {"rater": each.rater, "cases": side.cases, "scored": side.scored, "mean": side.mean}
-            row |= dict(zip(("best", "worst"), each.places[side.name], strict=True))
-            if each.corrected:
-                row |= dict(zip(("corrected_best", "corrected_worst"), each.corrected[side.name], strict=True))
-            rows.append(row)
+    rows: list[dict[str, Cell]] = [
+        {
+            "chatbot": side.name, "rubric": each.rubric, "score": each.score, "rater": each.rater,
+            "cases": side.cases, "scored": side.scored, "mean": side.mean, **_ends(each.places, side.name),
+            **_ends(each.corrected or {}, side.name, "corrected_"),
+        }
+        for each in found
+        for side in each.sides
+    ]  # fmt: skip
     return Table("order", about, columns, rows, [Note("how_places"), Note("means_alone")], section="comparison")
+
+
+def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:
+    return dict(zip((f"{prefix}best", f"{prefix}worst"), found.get(name, ()), strict=False))
 
 
 def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
     """Say which chatbot comes first by the rater's scores, and by people's labels; and which are left out."""
-    keys = (("order_first", "order_first_open"), ("order_people", "order_people_open"))
-    for found, (settled, still_open) in zip((each.places, each.corrected), keys, strict=True):
-        leading = [name for name, (best, _) in found.items() if best == 1] if found else []
-        if leading:
-            told: dict[str, object] = {"rater": each.rater, "first": leading[0], "names": leading}
-            said = Note(settled if len(leading) == 1 else still_open, told, "answer")
+    for found, key in ((each.places, "order_first"), (each.corrected, "order_people")):
+        if first := leading(found or {}):
+            told: dict[str, object] = {"rater": each.rater, "first": first[0], "names": first}
+            said = Note(key if len(first) == 1 else f"{key}_open", told, "answer")
             if each.few:
                 said = Note("order_without", {"said": said, "smallest": plan.smallest, "few": each.few}, "answer")
             yield said
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A chatbot's comparisons: how many it won, tied and lost, how many ties are flips, and its win rate."""
-
-    name: str
-    wins: int
-    ties: int
-    losses: int
-    flips: int
-    win_rate: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """One rater's ranking, the strongest first, and the places that differences in strength leave open, all at once.
-
-    `unnamed` cases lack a chatbot's name, or compare a chatbot with itself.
-    """
-
-    rubric: str
-    rater: str
-    bots: tuple[Contestant, ...]
-    cases: int
-    unnamed: int
-    places: Places | Undefined
 
 
 def ranking_tables(
@@ -165,99 +141,93 @@ def ranking_tables(
     """
     pairs = [(matrix, rubric.pair) for rubric in rubrics if rubric.pair for matrix in data.matrices([rubric])]
     found = [
-        each for matrix, pair in pairs if matrix.score == pair.score for each in rank(matrix, pair, columns, options)
+        table
+        for matrix, pair in pairs
+        if matrix.score == pair.score
+        for table in _rankings(matrix, pair, columns, options)
     ]
     if not found:
-        raise UsageError(
-            "the run has no verdicts that compare two responses", "Such as those of the rubric pair-answer."
-        )
-    for each in found:
-        about: dict[str, object] = dict(zip(("first", "second"), columns, strict=True))
-        about |= {"cases": each.cases, "unnamed": each.unnamed}
-        about |= {"cluster": options.cluster} if options.cluster else {}
-        heads = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
-        heads += [Column(name, "count") for name in ("wins", "ties", "losses", "flips")]
-        heads += [Column("win_rate", "estimate"), *(Column(name, "count") for name in ("best", "worst"))]
-        open_places = {} if isinstance(each.places, Undefined) else each.places
-        rows: list[dict[str, Cell]] = [
-            {"chatbot": bot.name, "rubric": each.rubric, "rater": each.rater,
-             "wins": bot.wins, "ties": bot.ties, "losses": bot.losses, "flips": bot.flips, "win_rate": bot.win_rate,
-             **dict(zip(("best", "worst"), open_places.get(bot.name, ()), strict=False))}
-            for bot in each.bots
-        ]  # fmt: skip
-        notes = [
-            _first(each),
-            Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone"),
-        ]
-        notes += [Note("how_places")] if open_places else []
-        notes.append(Note("ties_count_half", kind="note"))
-        if each.unnamed:
-            told = {"count": each.unnamed, "first": columns[0], "second": columns[1]}
-            notes.append(Note("unnamed", told, "note"))
-        yield Table("ranking", about, heads, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
+        said = "the run has no verdicts that compare two responses"
+        raise UsageError(said, "Such as those of the rubric pair-answer.")
+    yield from found
 
 
-def _first(found: Ranking) -> Note:
-    """Which chatbot comes first, with what it won, tied and lost, or that the data do not show it."""
-    told: dict[str, object] = {"rater": found.rater}
-    if isinstance(found.places, Undefined):
-        return Note("no_ranking", told | {"reason": found.places}, "answer")
-    leading, first = [name for name, (best, _) in found.places.items() if best == 1], found.bots[0]
-    count = first.wins + first.ties + first.losses
-    told |= {"first": first.name, "names": leading, "count": count, "won": first.wins / count}
-    told |= {"tied": first.ties / count, "lost": first.losses / count, "flips": first.flips}
-    return Note("comes_first" if len(leading) == 1 else "comes_first_unclear", told, "answer")
-
-
-def rank(matrix: RatingsMatrix, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> Iterator[Ranking]:
+def _rankings(matrix: RatingsMatrix, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> Iterator[Table]:
     """Yield the ranking of each rater who chose between two responses; a flip counts as a tie."""
-    bots = np.array([[kept.get(name, "") for name in columns] for kept in matrix.metadata], dtype=object).reshape(-1, 2)
-    named = np.all(bots != "", axis=1) & (bots[:, 0] != bots[:, 1])
-    clusters = matrix.clusters(options.cluster) if options.cluster else None
-    won = choices_of(matrix, pair)
+    named = [[kept.get(name, "") for name in columns] for kept in matrix.metadata]
+    bots = np.array(named, dtype=object).reshape(-1, 2)
+    known = np.all(bots != "", axis=1) & (bots[:, 0] != bots[:, 1])
+    clusters, won = matrix.clusters(options.cluster) if options.cluster else None, choices_of(matrix, pair)
     for place in matrix.places(options.rater) or matrix.scoring():
         chose = np.isfinite(won[:, place])
-        if chose.any():
-            kept = chose & named
-            about = matrix.rubric, matrix.raters[place].name, int(np.sum(chose & ~named))
-            choices = won[kept, place], matrix.flipped[kept, place], None if clusters is None else clusters[kept]
-            yield _ranking(about, bots[kept], *choices, options.min_group)
+        if not chose.any():
+            continue
+        kept = chose & known
+        about: dict[str, object] = dict(zip(("first", "second"), columns, strict=True))
+        about |= {"cases": int(kept.sum()), "unnamed": int(np.sum(chose & ~known))}
+        about |= {"cluster": options.cluster} if options.cluster else {}
+        names, codes = np.unique(bots[kept].astype(str), return_inverse=True)
+        sides, own = codes.reshape(-1, 2).T.astype(np.int64), None if clusters is None else clusters[kept]
+        chosen, turned = won[kept, place], matrix.flipped[kept, place]
+        shared: dict[str, Cell] = {"rubric": matrix.rubric, "rater": matrix.raters[place].name}
+        found = [
+            {"chatbot": str(name), **shared, **_won(sides == at, chosen, turned, own)} for at, name in enumerate(names)
+        ]
+        yield _ranking(found, about, _strengths(sides, chosen, [*map(str, names)], own, options.min_group))
+
+
+def _won(sides: BoolArray, chosen: FloatArray, turned: BoolArray, clusters: IntArray | None) -> dict[str, Cell]:
+    """What a chatbot won of the choices (n,); `sides` (2, n) are those in which it stood."""
+    own = sides.any(axis=0)
+    won = np.where(sides[0], chosen, 1 - chosen)[own]
+    wins, ties, losses = (int(np.sum(won == result)) for result in (1, 0.5, 0))
+    rate = share(won, None if clusters is None else clusters[own])
+    return {"wins": wins, "ties": ties, "losses": losses, "flips": int(turned[own].sum()), "win_rate": rate}
+
+
+def _strengths(
+    sides: IntArray, chosen: FloatArray, names: Sequence[str], clusters: IntArray | None, smallest: int
+) -> tuple[IntArray, Places] | Undefined:
+    """The chatbots in order of their strengths, and the places that differences in strength leave open."""
+    if len(chosen) < smallest:
+        return Undefined(Reason("under {smallest} cases have a choice", smallest=smallest))
+    apart = strength_differences(sides[0], sides[1], chosen, names, clusters)
+    if isinstance(apart, Undefined):
+        return apart
+    strengths, differences = apart
+    pairs = zip(differences, at_holm_levels([*differences.values()]), strict=True)
+    higher = above((names[one], names[other], each) for (one, other), each in pairs)
+    order = np.argsort(-strengths, kind="stable")
+    return order, places([names[place] for place in order], higher)
 
 
 def _ranking(
-    about: tuple[str, str, int], bots: NDArray[np.object_], wins: FloatArray, flips: BoolArray,
-    clusters: IntArray | None, smallest: int,
-) -> Ranking:  # fmt: skip
-    """The ranking by choices (n,) between two `bots` (n, 2); `about` has rubric, rater and cases without names."""
-    rubric, rater, unnamed = about
-    names, codes = np.unique(bots.astype(str), return_inverse=True)
-    first, second = codes.reshape(-1, 2).T.astype(np.int64)
-    found = [_contestant(str(name), at, first, second, wins, flips, clusters) for at, name in enumerate(names)]
-    if len(wins) < smallest:
-        few = Undefined(Reason("under {smallest} cases have a choice", smallest=smallest))
-        return Ranking(rubric, rater, tuple(found), len(wins), unnamed, few)
-    apart = strength_differences(first, second, wins, [*map(str, names)], clusters)
-    if isinstance(apart, Undefined):
-        return Ranking(rubric, rater, tuple(found), len(wins), unnamed, apart)
-    strengths, differences = apart
-    pairs = zip(differences, at_holm_levels([*differences.values()]), strict=True)
-    higher = above((found[one].name, found[other].name, each) for (one, other), each in pairs)
-    ordered = tuple(found[place] for place in np.argsort(-strengths, kind="stable"))
-    return Ranking(rubric, rater, ordered, len(wins), unnamed, places([each.name for each in ordered], higher))
+    rows: Sequence[dict[str, Cell]], about: Mapping[str, object], found: tuple[IntArray, Places] | Undefined
+) -> Table:
+    heads = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
+    heads += [Column(name, "count") for name in ("wins", "ties", "losses", "flips")]
+    heads += [Column("win_rate", "estimate"), *(Column(name, "count") for name in ("best", "worst"))]
+    told: dict[str, object] = {"rater": rows[0]["rater"]}
+    if isinstance(found, Undefined):
+        notes = [Note("no_ranking", told | {"reason": found}, "answer")]
+    else:
+        order, open_places = found
+        rows = [rows[place] | _ends(open_places, str(rows[place]["chatbot"])) for place in order]
+        notes = [_first(leading(open_places), rows[0], told), Note("how_places")]
+    cluster = about.get("cluster")
+    notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
+    notes.append(Note("ties_count_half", kind="note"))
+    if about["unnamed"]:
+        told = {"count": about["unnamed"], "first": about["first"], "second": about["second"]}
+        notes.append(Note("unnamed", told, "note"))
+    return Table("ranking", about, heads, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
 
 
-def _contestant(
-    name: str,
-    code: int,
-    first: IntArray,
-    second: IntArray,
-    wins: FloatArray,
-    flips: BoolArray,
-    clusters: IntArray | None,
-) -> Contestant:
-    own = (first == code) | (second == code)
-    won = np.where(first == code, wins, 1 - wins)[own]
-    rate = share(won, None if clusters is None else clusters[own])
-    return Contestant(
-        name, int(np.sum(won == 1)), int(np.sum(won == 0.5)), int(np.sum(won == 0)), int(flips[own].sum()), rate
-    )
+def _first(names: Sequence[str], best: Mapping[str, Cell], told: Mapping[str, object]) -> Note:
+    """Which chatbot comes first, with what it won, tied and lost, or that the data do not show it."""
+    if len(names) > 1:
+        return Note("order_first_open", {**told, "names": names}, "answer")
+    counts = [int(str(best[name])) for name in ("wins", "ties", "losses")]
+    shares = dict(zip(("won", "tied", "lost"), (each / sum(counts) for each in counts), strict=True))
+    told = {**told, **shares, "first": best["chatbot"], "count": sum(counts), "flips": best["flips"]}
+    return Note("comes_first", told, "answer")

@@ -56,14 +56,18 @@ def messages_in(text: str, name: str) -> list[Message] | None:
 
 def conversation_text(messages: Sequence[Message]) -> str:
     """Return the messages as the text that a prompt shows."""
-    return "\n\n".join(f"{at}. {each.role}:\n{_indented(each)}" for at, each in enumerate(messages, 1))
+    return "\n\n".join(f"{at}. {each.role}:\n{indented(_said(each))}" for at, each in enumerate(messages, 1))
 
 
-def _indented(message: Message) -> str:
+def _said(message: Message) -> str:
     calls = "\n".join(f"calls {line}" for line in message.tool_calls.split("\n") if line)
-    said = "\n".join(part for part in (message.content, calls) if part)
+    return "\n".join(part for part in (message.content, calls) if part)
+
+
+def indented(text: str) -> str:
+    """Return a text with each line indented, so that none can look like a heading."""
     # All that ends a line somewhere counts: a heading must never stand behind a line end that we did not see.
-    return "\n".join(f"{INDENT}{line}" for line in said.splitlines())
+    return "\n".join(f"{INDENT}{line}" for line in text.splitlines())
 
 
 def _list_in(text: str, name: str) -> list[object] | None:

@@ -18,7 +18,7 @@ from pathway_local.rubrics.kind import FieldKind, JsonKind
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint
-from pathway_local.verdict import storable
+from pathway_local.verdict import Number, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
@@ -115,6 +115,15 @@ class OutputFormat:
             # Without cores: a case's own text could hold one.
             form = Form(_merged(said), self.in_json)
         return Reply(start, form)
+
+    def reply_of(self, scores: Mapping[str, Number], inputs: Mapping[str, str]) -> str:
+        """Return a reply to a case with these inputs that holds nothing but these scores."""
+        return "".join(
+            part.field.write(scores[part.name], self.in_json)
+            if isinstance(part, Slot) and isinstance(part.field, ScoreField)
+            else _said(part, inputs, self.in_json)
+            for part in self._scores_alone()
+        )
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the JSON Schema of the whole output; for a text layout, of its fields as an object."""

@@ -19,7 +19,7 @@ ROLE = re.compile(
 )
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
-    *("kind", "swap", "rules", "people", "notes"),
+    *("kind", "swap", "rules", "people", "notes", "examples", "rated_as"),
 }
 """Prompty's keys, and our own."""
 

@@ -20,6 +20,7 @@ from pathway_local.rubrics.conversation import conversation_text, messages_in
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
 from pathway_local.rubrics.turn import Turn
+from pathway_local.verdict import Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,25 @@ class Input:
     conversation: bool = False
 
 
+class Example(msgspec.Struct, frozen=True):
+    """A case that people have scored; one without the id of a `case` is made up.
+
+    A run keeps of it a keyed hash of the id, and nothing else.
+    """
+
+    case: str = ""
+    inputs: Mapping[str, str] = {}
+    scores: Mapping[str, Number] = {}
+    notes: str = ""
+
+
 @dataclass(frozen=True)
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
     `notices` tell the user what of the file is ignored. `pair` says how it compares two responses, if it does. `people`
-    tells persons how to rate.
+    tells persons how to rate. With `examples`, `text` is the file without them, and `file_hash` the hash of the file.
+    Ratings by people under the rubric called `rated_as` count under this one, too.
     """
 
     name: str
@@ -56,11 +70,19 @@ class Rubric:
     notices: tuple[str, ...] = ()
     pair: Pair | None = None
     people: str = ""
+    examples: tuple[Example, ...] = ()
+    file_hash: str = ""
+    rated_as: str = ""
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's text, in 64 hex digits."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return self.file_hash or hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def needs_file(self) -> bool:
+        """Whether it comes from a run, which keeps no texts of its examples."""
+        return any(not each.inputs for each in self.examples)
 
     def texts_of(self, case: Case) -> dict[str, str]:
         """Return the texts of `case` that this rubric uses, without those that the case lacks."""

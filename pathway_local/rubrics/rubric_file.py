@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.rubrics.consistency import read_rules
+from pathway_local.rubrics.examples import read_examples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
@@ -17,6 +18,7 @@ from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
 from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_text
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
+from pathway_local.system.private_file import closing_command
 from pathway_local.system.safe_yaml import Places, load_ours
 from pathway_local.system.shipped import shipped
 
@@ -155,7 +157,7 @@ def parse_rubric(text: str, where: str) -> Rubric:
     output_format = _read_format(prompty)
     inputs = read_inputs(prompty, output_format)
     fields = [*output_format.scores, *output_format.fields]
-    return Rubric(
+    rubric = Rubric(
         name=prompty.text("name") or Path(where).stem,
         description=prompty.text("description"),
         inputs=inputs,
@@ -167,7 +169,12 @@ def parse_rubric(text: str, where: str) -> Rubric:
         notices=tuple(_notices(prompty.front.get("model"))),
         pair=read_pair(prompty, output_format, inputs),
         people=prompty.text("people"),
+        rated_as=prompty.text("rated_as"),
     )
+    if examples := read_examples(prompty.front.get("examples"), rubric, prompty.places):
+        without = f"---\n{write_front({**prompty.front, 'examples': rubric.sha256})}---\n{prompty.body}"
+        return replace(rubric, examples=examples, text=without, file_hash=rubric.sha256)
+    return rubric
 
 
 def _notices(model: object) -> Iterator[str]:
@@ -214,7 +221,11 @@ def _built_in(name: str) -> Rubric:
 
 
 def _read(path: Path) -> Rubric:
-    return parse_rubric(read_text(path), str(path))
+    rubric = parse_rubric(read_text(path), str(path))
+    if any(each.case for each in rubric.examples) and path.stat().st_mode & 0o077:
+        said = f"{path} holds texts of cases, so nobody but you may be allowed to read it"
+        raise RubricError(said, f"Run: {closing_command(path)}")
+    return rubric
 
 
 def declare_rubric(

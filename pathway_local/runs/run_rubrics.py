@@ -1,16 +1,25 @@
 """Stores and finds a run's rubrics: all of them, or those that a command needs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
+from pathway_local.case import text_hash
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.rubrics.rubric import Rubric, compiled
+from pathway_local.rubrics.rubric import Example, Rubric, compiled
 from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import storable
 
 
 def store_rubric(run: RunFile, rubric: Rubric) -> None:
-    """Add a rubric to the run. Raises RaterChanged if the run has outcomes under another one of that name."""
+    """Add a rubric to the run; of its examples, keep keyed hashes of the cases' ids alone.
+
+    Raises RaterChanged if the run has outcomes under another rubric of that name.
+    """
+    if not rubric.needs_file:
+        marks = tuple(Example(each.case and text_hash(run.key, storable(each.case))) for each in rubric.examples)
+        rubric = replace(rubric, examples=marks)
     run.add_rubric(rubric.name, rubric.text, compiled(rubric))
 
 

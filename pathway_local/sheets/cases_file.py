@@ -102,9 +102,8 @@ class CasesFile:
                     counted += [row.number] if len(counted) <= SHOWN_ROWS else []
                 found |= not (row.blank or what)
                 yield row, None if row.blank or what else self._item(row, seen)
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", "it has changed meanwhile")
-            raise CasesError(f"{self.path} can't be read to its end: {reason}") from None
+        except OSError as error:
+            raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not found and self._left_out:
             said = f"{self.path.name} has no case: {'; '.join(self.remarks)}"
             raise CasesError(said, "Name the columns of the inputs with --map INPUT=COLUMN.")
@@ -155,8 +154,8 @@ class CasesFile:
             raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
-    def count(self) -> int | None:
-        """Return the approximate number of rows, for showing progress; None if counting them would take long."""
+    def count(self) -> int:
+        """Return the approximate number of rows, for showing progress."""
         return self.sheet.count()
 
     def sha256(self) -> str:

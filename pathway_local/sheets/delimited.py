@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -31,10 +30,11 @@ class DelimitedSheet(Sheet):
 
     def __init__(self, path: Path, encoding: str = "", header_row: int | None = None) -> None:
         self.path = path
-        self.encoding = find_encoding(path, encoding, quotes=True)
+        self.encoding = find_encoding(path, encoding)
         self.notes = self.encoding.notes
-        self.delimiter = self._sniff(header_row or 0)
-        first = list(islice(self._records(), max(LOOKED_AT, header_row or 0)))
+        with Lines(path, self.encoding, newline="") as lines:
+            self.delimiter = self._sniff(lines.ahead(max(SAMPLE, header_row or 0)), header_row or 0)
+            first = list(islice(self._records(lines), max(LOOKED_AT, header_row or 0)))
         self.header_row = find_header([fields for _, fields in first], header_row, path.name) + 1
         above = [row for row, _ in first[: self.header_row]]
         # A record that can't be read may be the header, so none may stand above the one found.
@@ -49,32 +49,29 @@ class DelimitedSheet(Sheet):
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
-        return (self._row(row, fields) for row, fields in islice(self._records(), self.header_row, None))
-
-    def count(self) -> int | None:
-        """Return about how many rows stand below the header."""
-        return max(self.encoding.rows - 1, 0)
-
-    def _records(self) -> Iterator[tuple[Row, list[str]]]:
-        """Yield every record, including the header and blank ones: a row without its cells, and its fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
-            # Without strict=True the reader would accept a quote left open at the end of the file.
-            reader = _reader(lines, self.delimiter, strict=True)
-            for number in count(1):
-                start = lines.begin()
-                fields: list[str] = []
-                problem = ""
-                try:
-                    fields = next(reader)
-                except StopIteration:
-                    return
-                except (csv.Error, RowTooLong) as error:
-                    problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
-                    # Only the first line is lost: the rest is read again, as other rows.
-                    lines.retry_from_second()
-                place = f"line {start}" if number == start else f"row {number} (line {start})"
-                width, blank = None if problem else len(fields), not (problem or any(fields))
-                yield Row(number, place, problem=problem, raw=lines.row, width=width, blank=blank), fields
+            for row, fields in islice(self._records(lines), self.header_row, None):
+                yield self._row(row, fields)
+
+    def _records(self, lines: Lines) -> Iterator[tuple[Row, list[str]]]:
+        """Yield every record, including the header and blank ones: a row without its cells, and its fields."""
+        # Without strict=True the reader would accept a quote left open at the end of the file.
+        reader = _reader(lines, self.delimiter, strict=True)
+        for number in count(1):
+            start = lines.begin()
+            fields: list[str] = []
+            problem = ""
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except (csv.Error, RowTooLong) as error:
+                problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
+                # Only the first line is lost: the rest is read again, as other rows.
+                lines.retry_from_second()
+            place = f"line {start}" if number == start else f"row {number} (line {start})"
+            width, blank = None if problem else len(fields), not (problem or any(fields))
+            yield Row(number, place, problem=problem, raw=lines.row, width=width, blank=blank), fields
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break, right of all empty ones."""
@@ -108,17 +105,12 @@ class DelimitedSheet(Sheet):
         cells = {} if problem and len(fields) > 1 else dict(zip(self.columns, fields, strict=False))
         return replace(row, problem=problem, cells=cells)
 
-    def _sniff(self, header_row: int) -> str:
+    def _sniff(self, sample: Sequence[str], header_row: int) -> str:
         """Return the delimiter that splits the first rows into most known names of columns, else into most fields.
 
         If the user named the header's row, only this row counts. In a file whose ending promises tabs, a header that
         tabs split has them: its names may hold commas.
         """
-        sample: list[str] = []
-        with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
-            for line in islice(lines, max(SAMPLE, header_row)):
-                sample.append(line)
-                lines.begin()  # or all lines together would be too long for a row
 
         def split(mark: str) -> tuple[bool, int, int]:
             rows = list(_reader(sample, mark, strict=False))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, own_text
+from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, not_text, own_text
 from pathway_local.sheets.row import (
     COLUMN_LIMIT,
     ROW_LIMIT,
@@ -39,7 +39,7 @@ class JsonLinesSheet(Sheet):
 
     def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
-        self.encoding = find_encoding(path, encoding, quotes=False)
+        self.encoding = find_encoding(path, encoding)
         self.notes = self.encoding.notes
         self.columns = column_names(path, self._keys())
 
@@ -57,10 +57,6 @@ class JsonLinesSheet(Sheet):
                 except RowTooLong:
                     line, problem = "-", f"it has more than {ROW_LIMIT:,} characters"
                 yield replace(_row(line, start, f"line {start}", problem), raw=lines.row)
-
-    def count(self) -> int | None:
-        """Return the number of lines that are not blank."""
-        return self.encoding.rows
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
@@ -100,10 +96,12 @@ class JsonListSheet(JsonLinesSheet):
         """Yield every item of the list. CasesError if the file is no list, or too large."""
         if self.path.stat().st_size > WHOLE_LIMIT:
             raise CasesError(f"{self.path.name} is too large to be read as one JSON list", "Save it as JSONL.")
-        with self.path.open(encoding=self.encoding.codec, newline="") as file:
-            text = file.read().removeprefix("\ufeff").encode()
+        data = self.path.read_bytes()
         try:
-            items = msgspec.json.decode(text, type=list[msgspec.Raw])
+            text = data.decode(self.encoding.codec).removeprefix("\ufeff")
+            items = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=list[msgspec.Raw])
+        except UnicodeDecodeError as error:
+            raise not_text(self.path, self.encoding, data.count(b"\n", 0, error.start)) from None
         except msgspec.ValidationError:
             raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT) from None
         except (msgspec.DecodeError, RecursionError) as error:
@@ -111,10 +109,6 @@ class JsonListSheet(JsonLinesSheet):
         for number, item in enumerate(items, 1):
             problem = f"it has more than {ROW_LIMIT:,} characters" if len(bytes(item)) > 4 * ROW_LIMIT else ""
             yield _row(bytes(item).decode(), number, f"item {number}", problem)
-
-    def count(self) -> int | None:
-        """Return None: only reading the items would tell."""
-        return None
 
 
 class _NotCells(Exception):

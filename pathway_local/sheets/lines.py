@@ -1,8 +1,9 @@
-"""Reads text files: checks their encoding; numbers their lines and limits their size."""
+"""Reads text files in their encoding; numbers their lines and limits their size."""
 
 import codecs
 from collections import deque
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
@@ -24,11 +25,10 @@ class RowTooLong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A file's encoding by Python's name, whether a byte order mark begins the file, and about how many rows it has."""
+    """A file's encoding by Python's name, and whether a byte order mark begins the file."""
 
     codec: str
     bom: bool
-    rows: int
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class Encoding:
     @property
     def of_copies(self) -> "Encoding":
         """The encoding of a copy with added cells, which hold letters that only Unicode has."""
-        return self if self.codec in ("utf-8", *MARKS.values()) else Encoding("utf-8", True, self.rows)
+        return self if self.codec in ("utf-8", *MARKS.values()) else Encoding("utf-8", True)
 
     @property
     def mark(self) -> bytes:
@@ -50,12 +50,8 @@ class Encoding:
         return text.encode(self.codec)
 
 
-def find_encoding(path: Path, chosen: str = "", *, quotes: bool) -> Encoding:
-    """Return the user's `chosen` encoding, else UTF-16 if the file begins with its mark, else UTF-8.
-
-    Reads the file to its end. CasesError if anything in it is not in that encoding. A row ends at each line's end, with
-    `quotes` only outside of quotes.
-    """
+def find_encoding(path: Path, chosen: str = "") -> Encoding:
+    """Return the user's `chosen` encoding, else UTF-16 if the file begins with its mark, else UTF-8."""
     with path.open("rb") as file:
         start = file.read(3)
     marked = MARKS.get(start[:2], "")
@@ -63,7 +59,7 @@ def find_encoding(path: Path, chosen: str = "", *, quotes: bool) -> Encoding:
     if codec == "utf-16":
         codec = marked or "utf-16-le"
     bom = codec == marked or (codec == "utf-8" and start == codecs.BOM_UTF8)
-    return Encoding(codec, bom, _rows(path, codec, quotes))
+    return Encoding(codec, bom)
 
 
 def _codec(chosen: str) -> str:
@@ -76,21 +72,9 @@ def _codec(chosen: str) -> str:
     return codec.removesuffix("-sig")
 
 
-def _rows(path: Path, codec: str, quotes: bool) -> int:
-    """Return the number of rows that hold anything. Raises CasesError for bytes that are not in the encoding."""
-    quoted, number, lines, rows = False, 0, 0, 0
-    try:
-        with path.open(encoding=codec) as file:
-            while line := file.readline(ROW_LIMIT):
-                number += 1
-                quoted ^= quotes and line.count('"') % 2 == 1
-                lines += not line.isspace()
-                rows += not quoted and not line.isspace()
-    except UnicodeError as error:
-        read = error.object[: error.start] if isinstance(error, UnicodeDecodeError) else b""
-        last = number + 1 + read.count(b"\n")
-        raise CasesError(f"{path.name} is not {codec.upper()}: line {last}", SAVE_AS_UTF8) from None
-    return lines if quoted else rows  # a stray quote seems to enclose all that follows
+def not_text(path: Path, encoding: Encoding, line_ends: int) -> CasesError:
+    """Return the error for bytes that are not in the encoding, behind so many line ends."""
+    return CasesError(f"{path.name} is not {encoding.codec.upper()}: line {line_ends + 1}", SAVE_AS_UTF8)
 
 
 class Lines:
@@ -103,7 +87,7 @@ class Lines:
 
     def __init__(self, path: Path, encoding: Encoding, newline: str) -> None:
         self.number = 0
-        self._encoding = encoding
+        self._path, self._encoding = path, encoding
         self._file: TextIO = path.open(encoding=encoding.codec, newline=newline)
         self._again: deque[str | None] = deque()
         self._row: list[str | None] = []
@@ -129,6 +113,11 @@ class Lines:
             raise RowTooLong
         return line
 
+    def ahead(self, most: int) -> list[str]:
+        """Return the first lines, up to one that is too long; they are read again."""
+        self._again.extend(islice(iter(self._read, ""), most))
+        return [line for line in takewhile(bool, self._again) if line]
+
     def begin(self) -> int:
         """Start a row; return the number of its first line."""
         self._row, self._size = [], 0
@@ -148,15 +137,20 @@ class Lines:
         del self._row[1:]
 
     def _read(self) -> str | None:
-        """Return the next line; "" at the end, None for a line that is too long."""
-        line = self._file.readline(ROW_LIMIT + 1)
-        if self.number == 0 and self._encoding.bom:
-            line = line.removeprefix("\ufeff")
-        if len(line) <= ROW_LIMIT:
-            return line
-        # Its remainder is read in pieces and dropped, so that the next line begins where a line begins.
-        while line and not line.endswith(("\n", "\r")):
-            line = self._file.readline(ROW_LIMIT)
+        """Return the next line; "" at the end, None for one that is too long. CasesError for bytes that are no text."""
+        at = self.number + len(self._again)
+        try:
+            line = self._file.readline(ROW_LIMIT + 1)
+            if not at and self._encoding.bom:
+                line = line.removeprefix("\ufeff")
+            if len(line) <= ROW_LIMIT:
+                return line
+            # Its remainder is read in pieces and dropped, so that the next line begins where a line begins.
+            while line and not line.endswith(("\n", "\r")):
+                line = self._file.readline(ROW_LIMIT)
+        except UnicodeError as error:
+            read = error.object[: error.start] if isinstance(error, UnicodeDecodeError) else b""
+            raise not_text(self._path, self._encoding, at + read.count(b"\n")) from None
         return None
 
 

@@ -45,7 +45,7 @@ class ParquetSheet(Sheet):
                     number = next(numbers)
                     yield typed_row(number, f"row {number}", zip(self.columns, cells, strict=True), _python_value)
 
-    def count(self) -> int | None:
+    def count(self) -> int:
         """Return the number of rows that the file states."""
         return self._count
 

@@ -92,7 +92,7 @@ class WorkbookSheet(Sheet):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
 
-    def count(self) -> int | None:
+    def count(self) -> int:
         """Return the number of rows below the header, blank ones included."""
         return max(self._outline.rows - self.header_row, 0)
 

@@ -20,16 +20,7 @@ from pathway_local.cli.terminal import complain
 from pathway_local.errors import EngineError, OutputExists, PathwayError, UsageError, WeightsMissing
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judges.weights import (
-    PACKAGE,
-    RECORD,
-    Fetched,
-    changed_files,
-    file_hashes,
-    is_hub_id,
-    read_record,
-    weights_hash,
-)
+from pathway_local.judges.weights import PACKAGE, RECORD, Fetched, is_hub_id, read_files, read_record, weights_hash
 from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.shipped import shipped
 
@@ -140,11 +131,11 @@ def put_judge(name: str, judges: Path) -> None:
     record = _record(spec, folder)
     target = judges / spec.name
     target.mkdir(parents=True)
-    for file in record.files:
-        if not _NAME.fullmatch(file):
-            said = f"judge {name!r}: {folder} holds a file {ascii(file)[:80]}"
+    for file in read_files(folder):
+        if not _NAME.fullmatch(file.name):
+            said = f"judge {name!r}: {folder} holds a file {ascii(file.name)[:80]}"
             raise UsageError(said, "Rename it: use a-z, 0-9 . - _")
-        shutil.copyfile(folder / file, target / file)
+        shutil.copyfile(file, target / file.name)
     (target / RECORD).write_bytes(record.as_json())
     if spec.origin not in (FOLDER, str(shipped("models.yaml"))):
         print(f"note: {spec.name!r} has an entry in {spec.origin}: copy that, too", file=sys.stderr)
@@ -164,14 +155,15 @@ def _weights(spec: JudgeSpec) -> Path:
 
 def _record(spec: JudgeSpec, folder: Path) -> Fetched:
     """Return a record of the folder as it is now. Raises EngineError if a fetched file has changed."""
-    before = read_record(folder)
-    if before and (changed := changed_files(folder, before)):
-        said = f"judge {spec.name!r}: {changed[0]} in {folder} has changed since it was fetched"
-        raise EngineError(said, f"If you did not change it: delete {folder} and fetch it again.")
+    before, found = read_record(folder), weights_hash(folder)
+    if before and before.sha256 != found:
+        said = f"judge {spec.name!r}: the files in {folder} have changed since they were fetched"
+        hint = f"If you did not change them: delete {folder} and fetch it again. Else delete its {RECORD}."
+        raise EngineError(said, hint)
     # A folder of your own is recorded by its name: its path means nothing on the other machine.
     source = spec.source if is_hub_id(spec.source) else spec.name
     revision = before.revision if before else spec.revision or ""
-    return Fetched(source, revision, weights_hash(folder), file_hashes(folder))
+    return Fetched(source, revision, found)
 
 
 def collect_wheels(pythons: Sequence[str], folder: Path, *, gpu: bool) -> None:
