@@ -127,7 +127,7 @@ def shown_in(book: Path) -> list[str]:
     ]
 
 
-NOT_IN_REPORTS = {"handover", "planning", "ranking", "self_test", "scores"}
+NOT_IN_REPORTS = {"between", "handover", "planning", "ranking", "self_test", "scores"}
 """Modules whose sentences are in English alone, since no report shows them."""
 OF_COMMANDS = {
     "no_benchmark_repeating", "no_other_judge", "nobody_named",

@@ -149,9 +149,11 @@ def _show_lengths(found: Inspection, judge: str) -> None:
 
 
 def _show_scores(rubric: Rubric) -> None:
-    for name, score in rubric.format.scores.items():
+    for name, score in rubric.format.given.items():
         rows = [
             [str(value), score.levels.get(value, ""), "off the scale" if value in score.special else ""]
             for value in reversed(score.values)
         ]
         data.show_table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3)
+    for name, total in rubric.format.outputs.totals.items():
+        data.say(f"{name} is computed: {total.text}")

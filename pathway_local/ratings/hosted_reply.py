@@ -50,7 +50,7 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
     except (ReplyError, RecursionError) as error:
         reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
         return Failure(UNFINISHED if unfinished else UNREADABLE, reason)
-    if unfinished or not values.keys() >= {*output_format.scores, *output_format.fields}:
+    if unfinished or not values.keys() >= {*output_format.given, *output_format.fields}:
         marks += [f"{BREAK}incomplete"]
     if any(_is_between(part, values) for part in output_format.parts):
         marks += [f"{BREAK}between"]
@@ -64,7 +64,7 @@ def _read_text(text: str, output_format: OutputFormat) -> tuple[dict[str, Value]
         form = Form(parts, in_json=False, cores=cores_of(part for part in parts if isinstance(part, str)))
         return dict(form.read(text).values), _is_score(parts[-1]), []
     except ReplyError:
-        return *_read_layout(text, parts, set(output_format.scores)), [f"{BREAK}spelling"]
+        return *_read_layout(text, parts, set(output_format.given)), [f"{BREAK}spelling"]
 
 
 def _answer(text: str) -> tuple[str, list[str]]:
@@ -98,10 +98,10 @@ def _is_between(part: Part, values: Mapping[str, Value]) -> bool:
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, marks: Sequence[str]) -> Verdict:
-    scores = {name: Score(value) for name in output_format.scores if isinstance(value := values.get(name), int | float)}
+    scores = {name: Score(value) for name in output_format.given if isinstance(value := values.get(name), int | float)}
     given = {name: values[name] for name in output_format.fields if name in values}
     fields = {name: value.strip() if isinstance(value, str) else value for name, value in given.items()}
-    return Verdict(scores, fields, tuple(marks))
+    return Verdict(output_format.with_totals(scores), fields, tuple(marks))
 
 
 def _read_json(text: str, output_format: OutputFormat) -> dict[str, Value]:

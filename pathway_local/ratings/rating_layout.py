@@ -121,7 +121,7 @@ class _Columns:
 
 def _scores(sheet: _Columns, rubric: Rubric, file: RatingsFile) -> dict[str, str]:
     """Return the column of each score that the sheet has. Raises UsageError."""
-    known = list(rubric.format.scores)
+    known = list(rubric.format.given)
     named = [_named_score(item, sheet, known) for item in file.scores]
     if len(dict(named)) < len(named):
         said = f"several columns are named for the score {named[0][0]}"

@@ -88,7 +88,7 @@ class RatingsReading:
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
-        missing = set(self.rubric.format.scores) - layout.scores.keys()
+        missing = set(self.rubric.format.given) - layout.scores.keys()
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
         if layout.unread:

@@ -12,6 +12,7 @@ from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
+from pathway_local.results.between import between_rubrics
 from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
@@ -33,6 +34,9 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
     The output holds no text and no case id.
     """
+    if options.between:
+        yield from between_rubrics(data, options)
+        return
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
