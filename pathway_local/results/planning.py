@@ -60,7 +60,8 @@ class PlanOptions(Options):
     def check(self) -> None:
         """Raise UsageError for anything but one aim with its figure."""
         if bool(self.against) == bool(self.between):
-            raise UsageError("plan needs either --against or --between", "Such as --against people --half-width 0.2.")
+            hint = "Give --against the person or group whose labels count, or --between the column to compare."
+            raise UsageError("plan needs either --against or --between", hint)
         own, others = ("half_width", ("detect", "pair_by", "cluster")) if self.against else ("detect", ("half_width",))
         with_it = "--against" if self.against else "--between"
         if getattr(self, own) is None:

@@ -45,7 +45,7 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
-    warnings = mistakes_in(data)
+    warnings = mistakes_in(data, cluster)
     yield from bad_table(found, by)
     for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
