@@ -28,13 +28,13 @@ CEILINGS = {
     "ratings": 2366,
     "scores": 577,
     "results": 4365,
-    "output": 847,
+    "output": 781,
     "pages": 841,
     "viewer": 651,
     "checks": 422,
     "api": 354,
     "declare": 474,
-    "cli": 2877,
+    "cli": 2873,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

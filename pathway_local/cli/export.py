@@ -27,10 +27,6 @@ def export(
     given: dict[str, Any],
     onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
     columns: Annotated[str, option("NAMES", "Only these columns, such as case,score,label,reason.", "--columns")] = "",
-    every: Annotated[
-        bool,
-        option("", "With --onto: add more than score, label, reason and confidence.", "--all-columns"),
-    ] = False,
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -45,7 +41,7 @@ def export(
             remarks = write(read, out, force=force, only=only)
         else:
             sheet = sheet_of(read, onto, read.rubrics().values(), given)
-            remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
+            remarks = export_onto(read, sheet, out, force=force, only=only)
     for remark in remarks:
         notice(remark)
     note_export(run, out)
