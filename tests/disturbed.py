@@ -1,19 +1,25 @@
 """Runs that are killed at random moments and go on: what they store in the end, and what was shown before a kill."""
 
 import os
+import pty
 import random
+import re
+import select
 import signal
 import sqlite3
+import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from typed import COMMAND, Desk
 
 from gpu_check.processes import engine_of
-from gpu_check.watched import OnTerminal
 
+SHOWN = re.compile(r"(\d+) of \d+ done")
 _OUTCOMES = """
     SELECT case_id, scores, fields, marks, failure_kind FROM current ORDER BY case_id
 """
@@ -94,12 +100,45 @@ def kill_engines(desk: Desk, command: Sequence[str], times: int, seconds: float,
     return found
 
 
-class Watched(OnTerminal):
-    """A command at a desk, and how far its progress says it has come."""
+class Watched:
+    """A context that runs a command at a desk on a terminal of its own; `shown` is how many cases it shows as done."""
 
     def __init__(self, desk: Desk, command: Sequence[str]) -> None:
-        super().__init__([*COMMAND, *command], desk.work, desk.environment)
+        self._command, self._desk = [*COMMAND, *command], desk
+        self.shown, self._said = 0, ""
+
+    def __enter__(self) -> Self:
+        self._screen, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            self._command,
+            cwd=self._desk.work,
+            env={**self._desk.environment, "TERM": "xterm", "COLUMNS": "160"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=terminal,
+            start_new_session=True,
+        )
+        os.close(terminal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.read_for(0.0)
+        os.close(self._screen)
 
     def read_until_shown(self) -> None:
         """Read until one more case is shown as done, or the command has ended."""
-        self.read_until(self.shown + 1)
+        before = self.shown
+        while self.shown <= before and self.process.poll() is None:
+            self.read_for(0.2)
+
+    def read_for(self, seconds: float) -> None:
+        """Read for `seconds` seconds, or until nobody writes to the terminal any more."""
+        until = time.monotonic() + seconds
+        while select.select([self._screen], [], [], max(0.0, until - time.monotonic()))[0]:
+            try:
+                self._said = self._said[-4000:] + os.read(self._screen, 65536).decode("utf-8", "replace")
+            except OSError:  # the command closed its terminal
+                return
+            self.shown = max([self.shown, *map(int, SHOWN.findall(self._said[-400:]))])

@@ -35,7 +35,7 @@ os.link = os.replace = kill
 """Begins a program that is killed when it gives a file its name."""
 
 WRITERS = (
-    'pseudonyms.Pseudonyms.made(Path("key"))',
+    'pseudonyms.Pseudonyms.at(Path("key"), make=True)',
     'RunFile.create("may.run")',
     'with private_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
     'with private_file.output_file(Path("n" * 250)) as file: file.write(b"x")',

@@ -9,14 +9,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from engine_scripts import FOREVER, HEAVY, LOAD_ENDS, ONCE, POISON
 
-from gpu_check.processes import process
 from pathway_local.engines import engine
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.engines import CULPRITS, Engines
@@ -81,9 +81,15 @@ def _python(code: str) -> Iterator[subprocess.Popen[str]]:
 
 def _gone(pid: int, seconds: float = 5.0) -> bool:
     until = time.monotonic() + seconds
-    while (there := process(pid)) and time.monotonic() < until:
+    while (there := _runs(pid)) and time.monotonic() < until:
         time.sleep(0.02)
-    return there is None
+    return not there
+
+
+def _runs(pid: int) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def test_results_come_back_to_their_passes_in_any_order(begin: Begin) -> None:

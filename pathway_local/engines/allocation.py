@@ -25,14 +25,11 @@ class LoadPlan:
     gpus: tuple[str, ...] = ("",)
 
 
-def check_gpus(gpus: str) -> None:
-    """Raise UsageError unless this is a number of GPUs, "all", or empty for one engine."""
-    if gpus not in ("", "all") and not (gpus.isdecimal() and 0 < int(gpus) < 1000):
-        raise UsageError(f"--gpus is {gpus[:20]!r}, not a number of GPUs or all", "Leave it out for one engine.")
-
-
 def parts_for(gpus: str, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
-    """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
+    """Return the part of the machine for each engine: one for no `gpus`, else for that number of GPUs or "all".
+
+    Raises UsageError if the machine can't be divided so.
+    """
     if not gpus:
         return [machine]
     if not (machine.gpus and uses_gpu()):

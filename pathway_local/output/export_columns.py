@@ -204,7 +204,9 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
         scores_of = rubrics[rater.rubric].format.scores
         missing |= {f"{name}_label" for name, score in scores_of.items() if not score.levels}
         missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
-        missing |= set() if has_mass else {f"{name}_mass" for name in scores_of}
+        missing |= {
+            f"{name}_mass" for name in scores_of if not has_mass or name not in rubrics[rater.rubric].format.given
+        }
         for name, score in scores_of.items() if not has_shares else ():
             shares = [f"{name}_p{value}" for value in score.values]
             missing |= {f"{name}_expected", f"{name}_confidence", *shares}

@@ -33,6 +33,11 @@ def is_set_aside(case_id: str) -> bool:
     return part_of_case(case_id, PARTS) == 0
 
 
+def learns_from_cases(rubric: Rubric) -> bool:
+    """Whether some of the rubric's examples are cases, not made up."""
+    return any(each.case for each in rubric.examples)
+
+
 def score_fields(rubric: Rubric) -> dict[str, ScoreField]:
     """Return the scores that the reply holds as fields of their own."""
     return {name: each for name, each in rubric.format.outputs.fields.items() if isinstance(each, ScoreField)}
@@ -45,7 +50,7 @@ def read_examples(block: object, rubric: Rubric, places: Places) -> tuple[Exampl
     where = places.of("examples")
     if not isinstance(block, list) or not 0 < len(block) <= MOST:
         raise RubricError(f"{where}: examples must be a list of 1 to {MOST}", _FORM)
-    if rubric.pair or any(name not in score_fields(rubric) for name in rubric.format.scores):
+    if rubric.pair or any(name not in score_fields(rubric) for name in rubric.format.given):
         said = "a comparison can't have examples, nor can a rubric whose score is made of several fields"
         raise RubricError(f"{where}: {said}", "Remove them.")
     places_of = [f"{places.of('examples', at)}: example {at + 1}" for at in range(len(block))]

@@ -1,47 +1,29 @@
-"""Runs each part of the check within its time, ends all that it has started, and writes the report after each."""
+"""Runs the parts of the check in their order, ends all that each has started, and rewrites the report after each."""
 
 import ctypes
 import os
-import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
-from gpu_check.findings import Work
-from gpu_check.machine import described, has_gpu
 from gpu_check.processes import below, kill
-from gpu_check.report import Part, write_report
-from gpu_check.samples import store_verdicts
+from gpu_check.samples import STORED, store
+from pathway_local.system.machine import this_machine, uses_gpu
+from pathway_local.system.private_file import whole_file
 from pathway_local.system.private_process import end_like_an_interrupt
 
-WHOLE = 595.0
-"""Seconds for all parts together, though their limits add up to more; the part that matters least comes last."""
+ORDER = ("doctor", "demo", "random", "kills", "bench")
+# Loading takes most of the time: on an H100 each of the two engines of `bench` took 99 to 128 s, `demo` 33 s in all.
 
-LEAST = 15.0
-"""Seconds that a part needs at least; it is not started with less left."""
-
-ORDER = ("doctor", "demo", "random", "kills", "bench_8b", "bench_small")
-# Loading takes most of the time: on an H100 the 8b shape took 99 to 128 s for each of two engines, so that the small
-# shape has no time left there. The parts before them took 4, 33 and 83 s.
+QUICK = {"enforce_eager": True, "gpu_memory_utilization": 0.5}
+"""Loads a judge on a GPU in half the time, without compiling and CUDA graphs, and beside other programs."""
 
 LAST_LINES = 15
 _SUBREAPER = 36
 
-
-class Check:
-    """The parts, in their order, and what is known of them."""
-
-    def __init__(self, out: Path) -> None:
-        self.out, self.machine, self.began = out, described(), 0.0
-        self.parts: dict[str, Part] = {}
-
-    def write(self) -> None:
-        """Write the report."""
-        write_report(self.out, self.machine, list(self.parts.values()))
-
-
-check = pytest.StashKey[Check]()
+out, sections = pytest.StashKey[Path](), pytest.StashKey[dict[str, list[str]]]()
 
 
 def name_of(item: pytest.Item) -> str:
@@ -50,17 +32,18 @@ def name_of(item: pytest.Item) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--out", type=Path, default=Path("runs/gpu-check"), help="folder for gpu-check.md and .json")
+    parser.addoption("--out", type=Path, default=Path("runs/gpu-check"), help="folder for gpu-check.md")
     parser.addoption("--store", action="store_true", help="store the demo judge's verdicts on this processor")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--store"):
-        pytest.exit(f"written: {store_verdicts()}", 0)
+        store()
+        pytest.exit(f"written: {STORED}", 0)
     end_like_an_interrupt()
     # What outlives the command that has started it becomes a child of this process, which ends it.
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    config.stash[check] = Check(config.getoption("--out"))
+    config.stash[out] = config.getoption("--out").absolute()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -68,50 +51,60 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    found = session.config.stash[check]
-    found.began = time.monotonic()
-    for item in session.items:
-        found.parts[name_of(item)] = Part(name_of(item), item.function.__doc__.partition(".")[0])  # type: ignore[attr-defined]
-    found.write()
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Give a part no more time than is left."""
-    left = WHOLE - (time.monotonic() - item.config.stash[check].began)
-    [own] = item.iter_markers("timeout")
-    if left < LEAST:
-        item.add_marker(pytest.mark.skip("the parts before it used up the time"))
-    item.add_marker(pytest.mark.timeout(min(own.args[0], max(left, 1.0))), append=False)
-    return (yield)
+    found = session.config.stash[sections] = {name_of(item): ["… to come"] for item in session.items}
+    write(session.config.stash[out], found)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note how a part has ended, and write the report."""
+    """Rewrite the report once a part has ended."""
     report = yield
-    found, part = item.config.stash[check], item.config.stash[check].parts[name_of(item)]
-    part.seconds += report.duration
-    if work := getattr(item, "funcargs", {}).get("work"):
-        part.work = work
-        if report.passed and report.when == "call" and work.problems:
-            report.outcome, report.longrepr = "failed", "\n".join(work.problems)
-    why = [getattr(call.excinfo.value, "msg", None) or str(call.excinfo.value)] if call.excinfo else []
-    if report.skipped:
-        part.status, part.why = "not run", why
-    elif report.failed:
-        part.status, part.why = "failed", why
-        part.output = f"{report.capstdout}\n{report.capstderr}".strip().splitlines()[-LAST_LINES:]
-    elif report.when == "call":
-        part.status = "ok"
-    found.write()
+    if report.when != "call" and report.passed:
+        return report
+    word = {"passed": "ok", "skipped": "not run"}.get(report.outcome, "failed")
+    why = getattr(call.excinfo.value, "msg", None) or str(call.excinfo.value) if call.excinfo else ""
+    last = report.capstderr.strip().splitlines()[-LAST_LINES:] if report.failed else []
+    fenced = "\n".join(line for line in [*report.capstdout.splitlines(), *last] if line.strip())
+    found = item.config.stash[sections]
+    found[name_of(item)] = [f"{word}, {report.duration:.0f} s", why, f"```\n{fenced}\n```" if fenced else ""]
+    write(item.config.stash[out], found)
     return report
 
 
-@pytest.fixture
-def work(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Work]:
-    """A part's tools; all that it has started ends with it."""
-    yield Work(tmp_path, pytestconfig.stash[check].out, has_gpu())
+def write(folder: Path, found: Mapping[str, list[str]]) -> None:
+    """Write gpu-check.md: a line for each part, then what each has said."""
+    folder.mkdir(parents=True, exist_ok=True)
+    broken = any(status.startswith("failed") for status, *_ in found.values())
+    pieces = ["# GPU check", "**Problems found**" if broken else "**No problems**"]
+    pieces.append("\n".join(f"- {name}: {status}" for name, (status, *_) in found.items()))
+    for name, (_, *said) in found.items():
+        pieces += [f"## {name}", *filter(None, said)] if any(said) else []
+    with whole_file(folder / "gpu-check.md", replace=True) as file:
+        file.write(("\n\n".join(pieces) + "\n").encode())
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """End all processes that a part has started."""
+    yield
     kill(below(os.getpid()))
+
+
+@pytest.fixture(scope="session")
+def on_gpu() -> bool:
+    """Whether judges run on a GPU here: there is one, and the installed engine is for GPUs."""
+    return bool(this_machine().gpus) and uses_gpu()
+
+
+@pytest.fixture
+def registry(tmp_path: Path, on_gpu: bool) -> Callable[..., Path]:
+    """Writes a models.yaml with one judge: its name, its settings of the engine, and the rest of its entry."""
+
+    def write(name: str, engine: dict[str, object], **entry: object) -> Path:
+        path = tmp_path / "models.yaml"
+        path.write_text(yaml.safe_dump({name: entry | {"engine": (QUICK if on_gpu else {}) | engine}}), "utf-8")
+        return path
+
+    return write

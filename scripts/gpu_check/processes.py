@@ -1,80 +1,46 @@
 """Finds and ends the processes that a process has started, with what they have started in turn."""
 
 import os
-import signal
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-PROC = Path("/proc")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+import psutil
+
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "from pathway_local.cli import main; main()")
+"""`pathway-local` of this checkout, if started from ROOT; it need not be on the path."""
+
+PATIENCE = 10.0
+"""Seconds after a kill until all processes must have ended and all GPU memory must be free."""
 
 
-@dataclass(frozen=True)
-class Process:
-    """One process. No other process ever has its id and `started` together; `memory` is resident, in bytes."""
-
-    pid: int
-    started: int
-    parent: int
-    session: int
-    state: str
-    memory: int
-
-    @property
-    def key(self) -> tuple[int, int]:
-        """Distinguishes it from every other process."""
-        return self.pid, self.started
+def environment() -> dict[str, str]:
+    """Return the environment without the path by which Python finds this check."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != str(ROOT / "scripts")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def process(pid: int) -> Process | None:
-    """Return the process of that id; None if it has ended, even if its parent has not waited for it yet."""
-    with suppress(OSError, ValueError, IndexError):
-        fields = (PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        state, parent, session, started, pages = fields[0], fields[1], fields[3], fields[19], fields[21]
-        if state not in "ZX":
-            return Process(pid, int(started), int(parent), int(session), state, int(pages) * _PAGE)
-    return None
+def below(pid: int) -> list[psutil.Process]:
+    """Return the processes that a process has started, and those that they have started; empty if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        return list(psutil.Process(pid).children(recursive=True))
+    return []
 
 
-def below(pid: int) -> list[Process]:
-    """Return the processes that a process has started, and those that they have started, nearest first."""
-    children: dict[int, list[Process]] = {}
-    for each in _all():
-        children.setdefault(each.parent, []).append(each)
-    found: list[Process] = []
-    todo = [pid]
-    while todo:
-        own = children.get(todo.pop(0), [])
-        found += own
-        todo += [each.pid for each in own]
-    return found
-
-
-def engine_of(command: int) -> Process | None:
-    """Return the engine that a command has started, if it lives: a child that leads a session of its own."""
+def engine_of(command: int) -> psutil.Process | None:
+    """Return the engine that a command has started, if it lives."""
     for each in below(command):
-        if each.parent == command and each.session == each.pid:
-            with suppress(OSError):
-                if b"engines.child" in (PROC / str(each.pid) / "cmdline").read_bytes():
-                    return each
+        with suppress(psutil.Error):
+            if each.ppid() == command and "engines.child" in " ".join(each.cmdline()):
+                return each
     return None
 
 
-def alive(processes: Iterable[Process]) -> list[Process]:
-    """Return those of the processes that still run."""
-    return [each for each in processes if (now := process(each.pid)) and now.key == each.key]
-
-
-def kill(processes: Iterable[Process]) -> None:
-    """Send signal 9 to these processes, each by its id; returns before they have ended."""
-    for each in alive(processes):
-        with suppress(ProcessLookupError):
-            os.kill(each.pid, signal.SIGKILL)
-
-
-def _all() -> Iterator[Process]:
-    for path in PROC.glob("[0-9]*"):
-        if found := process(int(path.name)):
-            yield found
+def kill(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Kill these processes by signal 9; return those that PATIENCE seconds later have not ended."""
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    return list(psutil.wait_procs(processes, PATIENCE)[1])

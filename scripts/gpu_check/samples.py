@@ -1,21 +1,22 @@
-"""Judges the sample cases with the demo judge, and reads and stores the verdicts that GPUs are compared with."""
+"""Judges the sample cases with the demo judge, and compares verdicts with those stored from a processor."""
 
 import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_check.findings import ROOT
-from gpu_check.verdicts import Scored, scored
+from gpu_check.processes import ROOT
+from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judges.weights import weights_hash
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.seal import Wanted
+from pathway_local.verdict import Verdict
 
 STORED = Path(__file__).with_name("processor_verdicts.json")
 SAMPLES = {
@@ -24,58 +25,90 @@ SAMPLES = {
     "contextual-relevance": "contextual-relevance.csv",
     "gold-answer": "gold-answer.jsonl",
 }
+CLOSE = 0.02
+"""Probabilities that differ by at most this count as equal: 16-bit numbers round differently on each machine."""
+
+SAME = 0.9
+"""The share of scores that must be equal. Another batch order or processor rounds differently and so changes close
+calls: on an H100, 79 of 82 scores of the demo judge were those of a processor."""
+
+Scored = Mapping[str, Mapping[str, float]]
+"""For `rubric case score` the value, as `value`, and the probability of each value of its scale."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Judged:
-    """The verdicts on the samples with the engine and the SHA-256 of weights, rubrics and cases."""
+    """The engine, the verdicts and the number of failures."""
 
-    weights: str
-    rubrics: Mapping[str, str]
-    cases: Mapping[str, str]
-    engine: Mapping[str, Any]
-    verdicts: Mapping[str, Mapping[str, Scored]]
-    failures: int
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: dict[str, Mapping[str, float]] = field(default_factory=dict)
+    failures: int = 0
 
 
-def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") -> Judged:
+def judge_samples(folder: Path, registry: Path | None) -> Judged:
     """Judge the samples of all rubrics with one engine. Raises PathwayError."""
-    rubrics, cases, verdicts = dict[str, str](), dict[str, str](), dict[str, Mapping[str, Scored]]()
-    weights, engine, failures = "", dict[str, Any](), 0
+    found = Judged()
     with EngineCache() as loaded:
         for rubric, name in SAMPLES.items():
-            path, run = ROOT / "examples" / name, folder / f"{rubric}.run"
-            plan = Plan(path, run, rubric=[load_rubric(rubric)], judge=["demo"], models=registry, seal=seal)
-            tallies = run_job(plan, Watcher(), ["gpu-check", rubric], loaded)
-            failures += sum(tally.failures.total() for tally in tallies)
+            run = folder / f"{rubric}.run"
+            plan = Plan(ROOT / "examples" / name, run, rubric=[load_rubric(rubric)], judge=["demo"], models=registry)
+            found.failures += sum(tally.failures.total() for tally in run_job(plan, Watcher(), ["gpu-check"], loaded))
             with RunFile.read(run) as read:
-                job = read.jobs.all()[0]
-            facts: dict[str, Any] = dict(job.facts)
-            engine = dict(job.engines[-1]) if job.engines else engine
-            [rater] = facts["raters"]
-            weights, rubrics[rubric] = rater["weights"], rater["sha256"]
-            cases[rubric] = hashlib.sha256(path.read_bytes()).hexdigest()
-            verdicts[rubric] = scored(run).get(rubric, {})
-    return Judged(weights, rubrics, cases, engine, verdicts, failures)
+                found.engine = next((dict(job.engines[-1]) for job in read.jobs.all() if job.engines), found.engine)
+            found.verdicts |= scored(run)
+    return found
 
 
-def store_verdicts() -> Path:
-    """Judge the samples on this processor and store the verdicts; return the file. Raises PathwayError, SystemExit."""
+def scored(run: Path) -> Scored:
+    """Return the scores of a run, without failures."""
+    with RunFile.read(run) as read:
+        return {
+            f"{record.rubric} {record.case_id} {name}": {"value": score.value}
+            | {str(value): share for value, share in score.probabilities.items()}
+            for record in read.records()
+            if isinstance(record.outcome, Verdict)
+            for name, score in record.outcome.scores.items()
+        }
+
+
+def compare(expected: Scored, found: Scored) -> list[str]:
+    """Print how scores differ from the expected ones; return what is more than close calls explain."""
+    both = sorted(expected.keys() & found.keys())
+    other = [at for at in both if expected[at]["value"] != found[at]["value"]]
+    off = {at: _farthest(expected[at], found[at]) for at in both}
+    told = f"{len(both) - len(other)} of {len(expected)} scores are equal"
+    print(f"{told}; probabilities differ by at most {max(off.values(), default=0):.4f}")
+    print(*(f"{at} is {found[at]['value']:g}, not {expected[at]['value']:g}" for at in other), sep="\n")
+    print(*(f"probabilities differ by {by:.3f}: {at}" for at, by in off.items() if by > CLOSE), sep="\n")
+    missing = [f"no verdict on one side: {at}" for at in sorted(expected.keys() ^ found.keys())]
+    few = len(both) - len(other) < SAME * len(expected)
+    return [*missing, f"only {told}; at least {SAME:.0%} should be"] if few else missing
+
+
+def _farthest(expected: Mapping[str, float], found: Mapping[str, float]) -> float:
+    values = (expected.keys() | found.keys()) - {"value"}
+    return max((abs(expected.get(value, 0.0) - found.get(value, 0.0)) for value in values), default=0.0)
+
+
+def shipped() -> dict[str, str]:
+    """Return the SHA-256 of all that the verdicts depend on: the demo judge, the rubrics and the sample cases."""
+    found = {"demo": weights_hash(weights_folder(load_registry().get("demo")))}
+    for rubric, name in SAMPLES.items():
+        found[rubric] = load_rubric(rubric).sha256
+        found[name] = hashlib.sha256((ROOT / "examples" / name).read_bytes()).hexdigest()
+    return found
+
+
+def store() -> None:
+    """Judge the samples on this processor and store the verdicts. Raises PathwayError, SystemExit."""
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
         found = judge_samples(Path(folder), None)
     if found.engine["device"] != "cpu" or found.failures:
         raise SystemExit(f"error: store verdicts on a processor, without failures; this was {found.engine['device']}")
-    STORED.write_text(json.dumps(asdict(found), indent=1) + "\n", "utf-8")
-    return STORED
+    STORED.write_text(json.dumps({"shipped": shipped(), **asdict(found)}, indent=1) + "\n", "utf-8")
 
 
-def stored() -> Judged:
-    """Return the stored verdicts of a processor."""
-    return Judged(**json.loads(STORED.read_text("utf-8")))
-
-
-def of_others(kept: Judged, found: Judged) -> list[str]:
-    """Return which of weights, rubrics and cases have changed since the verdicts were stored."""
-    told = [] if kept.weights == found.weights else ["the demo judge's weights"]
-    told += [f"the rubric {name}" for name in found.rubrics if kept.rubrics.get(name) != found.rubrics[name]]
-    return told + [f"the sample cases of {name}" for name in found.cases if kept.cases.get(name) != found.cases[name]]
+def stored() -> tuple[Judged, dict[str, str]]:
+    """Return the stored verdicts of a processor, and what they depend on."""
+    told = json.loads(STORED.read_text("utf-8"))
+    return Judged(told["engine"], told["verdicts"], told["failures"]), told["shipped"]
