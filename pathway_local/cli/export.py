@@ -5,8 +5,7 @@ from shlex import quote
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Force, Run, taking
+from pathway_local.cli.options import READING, App, Force, Run, option
 from pathway_local.cli.show import note_export
 from pathway_local.cli.terminal import check_new, notice, tell
 from pathway_local.output.export import export as write
@@ -20,8 +19,8 @@ app = App()
 @app.with_examples(
     "pathway-local export my.run --out verdicts.csv",
     "pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv",
+    given=READING,
 )
-@taking(READING)
 def export(
     run: Run,
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
