@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.adopt import adopt
+from pathway_local.cli.align import align
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
@@ -79,6 +80,11 @@ app.with_examples(
 app.with_examples(
     "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
 )(adopt)
+
+app.with_examples(
+    "pathway-local rubrics align my.run --against author --cases cases.csv -o mine.prompty",
+    "pathway-local rubrics align my.run --against author --cases cases.csv -o ten.prompty --examples 10",
+)(align)
 
 
 @app.with_examples(
