@@ -130,7 +130,7 @@ def shown_in(book: Path) -> list[str]:
 NOT_IN_REPORTS = {"between", "handover", "planning", "ranking", "self_test", "scores"}
 """Modules whose sentences are in English alone, since no report shows them."""
 OF_COMMANDS = {
-    "no_benchmark_repeating", "no_other_judge", "nobody_named",
+    "nobody_named",
     "nobody_scored", "people_alone", "reference_is_judge", "untested_repeating",
 }  # fmt: skip
 """Sentences about raters that only an option of a command can name."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.reading_list import CaseToRead, said_by
+from pathway_local.results.reading_list import CaseToRead, Said
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -196,14 +196,12 @@ class Verdicts:
     def to_read(self, case: KnownCase, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
         """Return a case with what its raters said under a rubric, as pages draw it."""
         kinds = {(rater.name, rater.rubric): rater.kind for rater in self.raters}
-        said = ((each.rater, kinds[each.rater, rubric.name], each.outcome, rubric, each.case_hash) for each in records)
-        return CaseToRead(
-            case.id,
-            case.row,
-            tuple(said_by(*each, caution=self.labels.get(each[0], "")) for each in said),
-            case.metadata,
-            self.texts.of(case.id) if self.texts else None,
+        said = tuple(
+            Said(name, kinds[name, rubric.name], each.outcome, each.case_hash, self.labels.get(name, ""))
+            for each in records
+            for name in [each.rater]
         )
+        return CaseToRead(case.id, case.row, said, case.metadata, self.texts.of(case.id) if self.texts else None)
 
     def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
         """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""
