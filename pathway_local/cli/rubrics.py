@@ -82,8 +82,8 @@ app.with_examples(
 )(adopt)
 
 app.with_examples(
-    "pathway-local rubrics align my.run --against author --cases cases.csv -o mine.prompty",
-    "pathway-local rubrics align my.run --against author --cases cases.csv -o ten.prompty --examples 10",
+    "pathway-local rubrics align my.run --against author \\",
+    "    --cases examples/pathway-answer.csv -o mine.prompty",
 )(align)
 
 
