@@ -13,12 +13,13 @@ from typed_here import sentences
 
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.results.agreement_tables import ANALYSIS
-from pathway_local.results.alignment import Labelled, chosen_examples
+from pathway_local.results.alignment import AlignOptions, Labelled, chosen_examples
 from pathway_local.results.analysis import found_by
 from pathway_local.rubrics.examples import LONGEST, is_set_aside, shortened
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric, taught_text
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
+from pathway_local.system.options import checked
 from pathway_local.verdict import storable
 
 COUNT = 120
@@ -28,7 +29,8 @@ SECRET = "ZEBRAQUAGGA"
 def choose(path: Path, count: int = 8, **options: str) -> list[Labelled]:
     with RunFile.read(path) as run:
         data = Scores(run)
-        return chosen_examples(data, data.rubrics["plain"], options.pop("against", "Ann"), count, **options)
+        given = {"against": "Ann", "examples": count, **options}
+        return chosen_examples(data, data.rubrics["plain"], checked(AlignOptions, given))
 
 
 def scores(seed: int, count: int = COUNT) -> tuple[np.ndarray, np.ndarray]:

@@ -7,13 +7,9 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.adopt import adopt
-<<<<<<< HEAD
-from pathway_local.cli.align import align
-from pathway_local.cli.command_help import App, option
-=======
->>>>>>> main
+from pathway_local.cli.align import ALIGN, align
 from pathway_local.cli.new import new
-from pathway_local.cli.options import App, Models, option
+from pathway_local.cli.options import READING, App, Models, option
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
@@ -85,8 +81,10 @@ app.with_examples(
 )(adopt)
 
 app.with_examples(
-    "pathway-local rubrics align my.run --against author \\",
-    "    --cases examples/pathway-answer.csv -o mine.prompty",
+    "pathway-local rubrics align my.run --against Ann --cases my.csv -o a.prompty",
+    "pathway-local rubrics align my.run --against author --examples 10 \\",
+    "    --cases examples/pathway-answer.csv -o b.prompty",
+    given=ALIGN | READING,
 )(align)
 
 

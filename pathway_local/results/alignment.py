@@ -3,22 +3,36 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from pathway_local.case import hash_by_input, rank
 from pathway_local.errors import UsageError
 from pathway_local.probes.subject import named_roles
 from pathway_local.rater import JUDGES
+from pathway_local.results.analysis import Against, Cluster
 from pathway_local.results.consensus import people_say
-from pathway_local.rubrics.examples import PARTS, is_set_aside, learns_from_cases, score_fields
+from pathway_local.rubrics.examples import MOST, PARTS, is_set_aside, learns_from_cases, score_fields
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
+from pathway_local.system.options import Options, Says
 from pathway_local.verdict import Number, Verdict, plain
 
 LEAST = 4
 """Examples at least."""
+
+
+class AlignOptions(Options):
+    """Which labels teach a judge, and how many."""
+
+    against: Against
+    examples: Annotated[int, Field(ge=LEAST, le=MOST), Says("N", "How many examples.")] = 8
+    rubric: Annotated[str, Says("RUBRIC", "The rubric; needed if the run has several.")] = ""
+    judge: Annotated[str, Says("NAME", "The judge whose errors count; needed if the run has several.")] = ""
+    cluster: Cluster = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +47,8 @@ class Labelled:
     notes: str = ""
 
 
-def chosen_examples(
-    data: Scores, rubric: Rubric, against: str, count: int, *, judge: str = "", cluster: str = ""
-) -> list[Labelled]:
-    """Return up to `count` labelled cases: first one for each level, then those on which the judge errs most.
+def chosen_examples(data: Scores, rubric: Rubric, options: AlignOptions) -> list[Labelled]:
+    """Return as many labelled cases as wanted: first one for each level, then those on which the judge errs most.
 
     Never two have one question, or one value of the column `cluster`. Raises UsageError, UnknownName, NotKept.
     """
@@ -45,24 +57,26 @@ def chosen_examples(
     matrices = [each for each in data.matrices([rubric]) if each.score in score_fields(rubric)]
     if not matrices or rubric.pair or len(matrices) < len(rubric.format.given):
         raise UsageError(f"{rubric.name} can't have examples", "Its scores must be fields of their own.")
-    found = sorted(_labelled(data, rubric, matrices, against, judge, cluster), key=lambda each: -each.error)
-    chosen = _spread(found, count)
+    found = sorted(_labelled(data, rubric, matrices, options), key=lambda each: -each.error)
+    chosen = _spread(found, options.examples)
     if len(chosen) < LEAST:
         said = f"{len(chosen)} labelled cases can be examples, and {LEAST} are needed"
         hint = f"One case in {PARTS} is set aside for examples: label more, or more questions and students."
         raise UsageError(said, hint)
-    return [_with_notes(data, rubric, each, against) for each in sorted(chosen, key=lambda each: rank(each.case, 0))]
+    return [
+        _with_notes(data, rubric, each, options.against) for each in sorted(chosen, key=lambda each: rank(each.case, 0))
+    ]
 
 
 def _labelled(
-    data: Scores, rubric: Rubric, matrices: Sequence[RatingsMatrix], against: str, judge: str, cluster: str
+    data: Scores, rubric: Rubric, matrices: Sequence[RatingsMatrix], options: AlignOptions
 ) -> Iterator[Labelled]:
     """Yield the cases that are set aside and to which people gave a level of each score, in an order by chance."""
-    first = matrices[0]
-    people, column, question = first.columns(against), data.column(cluster), named_roles(rubric, {}).get("question", "")
+    first, people = matrices[0], matrices[0].columns(options.against)
+    column, question = data.column(options.cluster), named_roles(rubric, {}).get("question", "")
     if any(first.raters[place].kind != "human" for place in people):
-        raise UsageError(f"{against} is no person", "Examples are cases that people have scored: name them.")
-    own = _judge(first, judge)
+        raise UsageError(f"{options.against} is no person", "Examples are cases that people have scored: name them.")
+    own = _judge(first, options.judge)
     places = [at for at, case in enumerate(first.case_ids) if is_set_aside(case)]
     for at in sorted(places, key=lambda at: rank(first.case_ids[at], 0)):
         scores: dict[str, Number] = {}
