@@ -234,7 +234,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         f"hosted export new.run --rubric small.prompty --cases {{}} {given}",
         "sample new.run --rubric small.prompty --cases {} --n 5 --seed 1 --strata group --out out.xlsx --force",
         "runs keep whole.run --cases {} --column group",
-        "read whole.run --cases {} --out out.csv --force",
+        "read whole.run --cases {} --out out.html --force",
     )
     onto = ("export whole.run --onto {} --out out{suffix} --force",)
     rubrics = [rubric_path(name).read_bytes() for name in builtin_names()] + [RUBRIC.encode()]
