@@ -107,7 +107,7 @@ def test_stdout_gets_csv_and_a_terminal_is_shown_control_characters_instead_of_o
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_table(Path("-"), ["a"], [{"a": "=é"}])
-    assert capsys.readouterr().out == "a\n'=é\n"
+    assert capsys.readouterr().out == "a\r\n'=é\r\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     write_table(Path("-"), ["a", "b"], [{"a": "\x1b[2Jred", "b": "two\nlines"}])
     assert capsys.readouterr().out == 'a,b\n\'\\x1b[2Jred,"two\nlines"\n'
