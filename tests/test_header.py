@@ -168,7 +168,7 @@ def test_columns_that_a_workbook_hides_are_known(tmp_path: Path) -> None:
 def test_a_named_sheet_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", TABLE, Second=TABLE[:3])
     with RunFile.create(tmp_path / "a.run") as run:
-        remember(run, cases_of(path, [TINY], run, sheet="Second"), {})
+        remember(run, cases_of(path, [TINY], run, title="Second"), {})
         assert len(list(cases_of(path, [TINY], run))) == 2
     with pytest.raises(UsageError, match="--sheet is not for"):
         open_sheet(as_text(tmp_path / "a.csv", [["question", "answer"]]), title="Second")
