@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pathway_local.results.case_weights import case_weights
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
@@ -23,7 +24,7 @@ LOW_MASS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """One rater's choices between two responses, on the cases with one.
+    """One rater's choices between two responses, on the cases with one; `weights` (n,) say how much each counts.
 
     `wins` (n,) has 1 for each case that A won, 0.5 for a tie and 0 for one that B won. `orders` (n,) says what a second
     order did to the choice; one that turned counts as a tie.
@@ -32,6 +33,7 @@ class Preferences:
     pair: Pair
     wins: FloatArray
     orders: IntArray
+    weights: FloatArray
     clusters: IntArray | None
 
     def times(self, win: float) -> int:
@@ -59,7 +61,10 @@ class Preferences:
 
         With halves a share varies less than one of ones and zeros, so its interval is rather too wide.
         """
-        return share(self.wins, self.clusters) if len(self.wins) else undefined_estimate("no case has a choice")
+        heavy = self.weights > 0
+        clusters = None if self.clusters is None else self.clusters[heavy]
+        found = share(self.wins[heavy], clusters, self.weights[heavy])
+        return found if heavy.any() else undefined_estimate("no case has a choice")
 
     @property
     def flip_rate(self) -> Estimate:
@@ -81,7 +86,7 @@ def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
 class ScoreSummary:
     """One score of one rater under one rubric; each array is (n,), and NaN where the rater did not say how sure it is.
 
-    `clusters` are codes of cases that depend on each other, if they do.
+    `weights` say how much a case counts in the mean, `clusters` which cases depend on each other, if some do.
     """
 
     name: str
@@ -89,6 +94,7 @@ class ScoreSummary:
     given: FloatArray
     confidences: FloatArray
     masses: FloatArray
+    weights: FloatArray
     clusters: IntArray | None
 
     @property
@@ -132,8 +138,9 @@ class ScoreSummary:
         if self.declared.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         levels = sorted(float(value) for value in self.declared.values if value not in self.declared.special)
-        kept = ~np.isin(self.given, self.declared.special)
-        return scale_mean(self.given[kept], levels, None if self.clusters is None else self.clusters[kept])
+        kept = ~np.isin(self.given, self.declared.special) & (self.weights > 0)
+        clusters = None if self.clusters is None else self.clusters[kept]
+        return scale_mean(self.given[kept], levels, clusters, self.weights[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +188,25 @@ class Group:
         return self.verdicts + self.failures.total()
 
 
-def tally(data: Scores, by: str = "", cluster: str = "") -> list[Group]:
+def tally(data: Scores, by: str = "", cluster: str = "", weight: str = "") -> list[Group]:
     """Count every rater's outcomes under each rubric, for each value of the column `by` if one is given.
 
+    Cases count in means by the column `weight`, if one is given. Raises UsageError.
     A case without the column is in the empty group. Cases with the same value of the column `cluster` depend on each
     other; one without a value is alone.
     """
     rubrics = [(rubric, [*data.matrices([rubric])]) for rubric in data.rubrics.values()]
-    found = [group for rubric, matrices in rubrics if matrices for group in _groups(rubric, matrices, by, cluster)]
+    found = [group for rubric, every in rubrics if every for group in _groups(rubric, every, by, cluster, weight)]
     return sorted(found, key=lambda group: (group.rater, group.rubric, group.group))
 
 
-def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster: str) -> Iterator[Group]:
+def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster: str, weight: str) -> Iterator[Group]:
     first = matrices[0]
     values = [kept.get(by, "") for kept in first.metadata]
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
     codes = np.array([names[value] for value in values], dtype=np.int64)
     clusters = first.clusters(cluster) if cluster else None
+    weights = case_weights(matrices, weight)
     judged = np.any([np.isfinite(matrix.given) for matrix in matrices], axis=0)
     troubles: dict[tuple[int, int], list[Trouble]] = {}
     for each in sorted(first.troubles, key=lambda each: each.case):
@@ -211,29 +220,42 @@ def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster:
                 continue
             yield Group(
                 rater.name, rubric.name, name,
-                {matrix.score: _summary(matrix, rubric, place, inside, clusters) for matrix in matrices},
+                {matrix.score: _summary(matrix, rubric, place, inside, weights, clusters) for matrix in matrices},
                 verdicts,
                 Counter(each.failure.kind for each in failed if each.failure),
                 [FailedCase.of(first.case_ids[each.case], each) for each in failed[:SHOWN_FAILURES]],
                 Counter(mark for each in own for mark in each.marks),
-                _preferences(matrices, rubric.pair, place, inside, clusters) if rubric.pair else None,
+                _preferences(matrices, rubric.pair, place, inside, weights, clusters) if rubric.pair else None,
                 rater.other_texts,
             )  # fmt: skip
 
 
 def _summary(
-    matrix: RatingsMatrix, rubric: Rubric, place: int, inside: BoolArray, clusters: IntArray | None
+    matrix: RatingsMatrix,
+    rubric: Rubric,
+    place: int,
+    inside: BoolArray,
+    weights: FloatArray,
+    clusters: IntArray | None,
 ) -> ScoreSummary:
     kept = inside & np.isfinite(matrix.given[:, place])
     given, confidences, masses = (each[kept, place] for each in (matrix.given, matrix.confidence, matrix.mass))
     own = None if clusters is None else clusters[kept]
-    return ScoreSummary(matrix.score, rubric.format.scores[matrix.score], given, confidences, masses, own)
+    return ScoreSummary(
+        matrix.score, rubric.format.scores[matrix.score], given, confidences, masses, weights[kept], own
+    )
 
 
 def _preferences(
-    matrices: Sequence[RatingsMatrix], pair: Pair, place: int, inside: BoolArray, clusters: IntArray | None
+    matrices: Sequence[RatingsMatrix],
+    pair: Pair,
+    place: int,
+    inside: BoolArray,
+    weights: FloatArray,
+    clusters: IntArray | None,
 ) -> Preferences:
     matrix = next(each for each in matrices if each.score == pair.score)
     wins = choices_of(matrix, pair)[:, place]
     kept = inside & np.isfinite(wins)
-    return Preferences(pair, wins[kept], matrix.orders[kept, place], None if clusters is None else clusters[kept])
+    own = None if clusters is None else clusters[kept]
+    return Preferences(pair, wins[kept], matrix.orders[kept, place], weights[kept], own)
