@@ -168,13 +168,6 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._cuda("NVIDIA H200").status == "ok"
 
 
-def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert doctor._memory(Machine((), GB)).status == "problem"
-    assert doctor._memory(Machine((), 8 * GB)).status == "ok"
-    monkeypatch.setattr(doctor, "free_disk", lambda folder: GB // 2)
-    assert doctor._disk("run", tmp_path).status == "problem"
-
-
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     less = {Seal(namespace=True): "note", Seal(filter=True, files=True): "note", Seal(files=True): "problem"}
     for seal, status in ({WHOLE: "ok"} | less).items():

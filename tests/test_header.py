@@ -121,7 +121,7 @@ def as_text(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
 
 def test_files_without_a_row_of_names_refuse_one(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "a"}\n')
-    with pytest.raises(UsageError, match="names its columns in no row"):
+    with pytest.raises(UsageError, match="--header-row is not for"):
         open_sheet(tmp_path / "a.jsonl", header_row=2)
 
 
@@ -177,7 +177,7 @@ def test_columns_that_a_workbook_hides_are_known(tmp_path: Path) -> None:
 def test_a_named_sheet_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", First=TABLE, Second=TABLE[:3])
     with RunFile.create(tmp_path / "a.run") as run:
-        remember(run, cases_of(path, [TINY], run, sheet="Second"), {})
+        remember(run, cases_of(path, [TINY], run, title="Second"), {})
         assert len(list(cases_of(path, [TINY], run))) == 2
-    with pytest.raises(UsageError, match="has no sheets to choose from"):
+    with pytest.raises(UsageError, match="--sheet is not for"):
         open_sheet(as_text(tmp_path / "a.csv", [["question", "answer"]]), title="Second")

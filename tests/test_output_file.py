@@ -36,7 +36,7 @@ os.link = os.replace = kill
 """Begins a program that is killed when it gives a file its name."""
 
 WRITERS = (
-    'pseudonyms.Pseudonyms.made(Path("key"))',
+    'pseudonyms.Pseudonyms.at(Path("key"), make=True)',
     'RunFile.create("may.run")',
     'weights.write_record(Path(), weights.Fetched("a/b", "c", "d", {}))',
     'with private_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',

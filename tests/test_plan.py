@@ -87,7 +87,7 @@ def test_without_enough_cases_plan_asks_for_more(run: Run, tmp_path: Path) -> No
     [
         (MEAN[:2], "--against needs --half-width"),
         ((*MEAN, "--detect", "1"), "--detect does not go with --against"),
-        (("--half-width", "0.2"), "either --against or --between"),
+        (("--half-width", "0.2"), "Give --against the person or group whose labels count"),
         ((*BOTS, *MEAN), "either --against or --between"),
         ((*BOTS, "--half-width", "0.2"), "--between needs --detect"),
         ((*BOTS, "--detect", "1", "--half-width", "0.2"), "--half-width does not go with --between"),

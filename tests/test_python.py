@@ -377,8 +377,7 @@ def test_what_a_model_asks_is_kept_or_refused_by_name() -> None:
 
 ODD: list[tuple[dict[str, Any], str]] = [
     ({"map": "answer"}, "map answer is not INPUT=COLUMN"),
-    ({"encoding": "utf-8"}, "encoding is for a file, and the cases are rows"),
-    ({"header_row": 2}, "header_row is for a file, and the cases are rows"),
+    ({"header_row": 2}, "encoding, header_row or sheet is for a file, and the cases are rows"),
     ({"think": "auto"}, "judge 'demo' never thinks"),
 ]
 

@@ -35,8 +35,8 @@ class Engine:
     """Keeps a judge loaded between calls of `judge`; unloads it when another one is needed or its `with` block ends.
 
     `kind` is vllm, transformers or auto. `gpus` is a number of GPUs or "all"; each gets an engine. `seal` keeps engines
-    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off"). Threads may share
-    an engine; their calls take turns. Processes may not.
+    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off"). An engine judges
+    for one call at a time, in the process that made it.
     """
 
     def __init__(self, kind: str = "auto", *, gpus: int | Literal["all"] | None = None, seal: Wanted = "auto") -> None:
@@ -53,7 +53,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Free the judge once no call uses it; a later call of `judge` loads it again."""
+        """Free the judge; a later call of `judge` loads it again. Raises UsageError while a call uses it."""
         self.cache.close()
 
 

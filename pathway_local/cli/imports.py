@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pathway_local.cli.case_files import cases_given, read_privately
+from pathway_local.cli.case_files import cases_given, opening, read_privately
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
@@ -55,8 +55,7 @@ def import_(
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
     read_privately(file, run, *([cases] if cases else []))
-    form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
-    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, **form)
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, how=opening(given))
     with _problems_told():
         if cases:
             found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)

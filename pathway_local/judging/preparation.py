@@ -170,12 +170,11 @@ def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    named = {"--encoding": plan.encoding, "--header-row": plan.header_row, "--sheet": plan.sheet}
-    for flag, given in named.items():
-        if given and not isinstance(plan.cases, Path):
-            raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
+    how = {"encoding": plan.encoding, "header_row": plan.header_row, "title": plan.sheet}
+    if any(how.values()) and not isinstance(plan.cases, Path):
+        raise UsageError("--encoding, --header-row or --sheet is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.header_row, plan.sheet)
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, **how)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

@@ -21,7 +21,6 @@ from pathway_local.output.plain import sheet_of
 from pathway_local.results.reading_list import NOTES, reason_field
 from pathway_local.results.summary import SECTION, summary_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -87,8 +86,7 @@ class VerdictTable:
         """Yield a row for each case, rater and rubric; it may lack columns."""
         self.failures.clear()
         for record in self._run.records():
-            with decoding(self._run.path):
-                case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
+            case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
             cells = case | self._of[record.rubric].cells(record)
             if isinstance(record.outcome, Failure):
                 self.failures.append(cells)

@@ -37,6 +37,7 @@ class AgreementOptions(Options):
     by: By = ""
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
+    between: Annotated[str, Says("A,B", "Compare rubrics: under which one judges are closer to {against}.")] = ""
 
     @property
     def named(self) -> list[str]:

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
-
-import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
@@ -12,13 +9,14 @@ from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
+from pathway_local.results.between import between_rubrics
 from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.agreement import confusion
+from pathway_local.statistics.coefficients import Coefficient, coefficients
 from pathway_local.verdict import plain
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
@@ -33,6 +31,9 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
     The output holds no text and no case id.
     """
+    if options.between:
+        yield from between_rubrics(data, options)
+        return
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
@@ -48,7 +49,7 @@ def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: A
         bad = bad_answers(data, found.whole, options)
         figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
         tables += [*_bad(bad, options), _raters(found, bad), *(each for each in figures if each.rows)]
-        tables += [*found.corrected.tables, *_matrices(found)]
+        tables += [*found.corrected, *_matrices(found)]
     return tables
 
 
@@ -110,17 +111,12 @@ def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     columns += [Column(f"{side}_coverage", "share", detail=True) for side in ("first", "second")]
     columns += _figures(of_pairs, BRIEF if levels else NO_LEVELS)
     told = [Note("reads_pairs")] if levels and not nominal else []
-    table = partial(people_table, matrix, found.options)
-    yield table("pairs", columns, [_pair(found, pair) for pair in found.pairs], told)
-    rows: list[Row] = [{**_names(pair), **pair.special} for pair in found.pairs if pair.special]
-    counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
-    own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
-    yield table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about={"levels": list(matrix.special)})
+    yield people_table(matrix, found.options, "pairs", columns, [_pair(found, pair) for pair in found.pairs], told)
 
 
 def _pair(found: ScoreAgreement, pair: RaterPair) -> Row:
     covered = {f"{side}_coverage": _coverage(found, getattr(pair, side)) for side in ("first", "second")}
-    return {**_names(pair), "cases": pair.agreement.cases, **covered, **pair.agreement.figures}
+    return {**_names(pair), "cases": pair.cases, **covered, **pair.figures}
 
 
 def _together(found: ScoreAgreement) -> Table:
@@ -130,8 +126,8 @@ def _together(found: ScoreAgreement) -> Table:
     of_sets = coefficients(of_pairs=False, nominal=found.matrix.nominal, levels=many)
     rows: list[Row] = [
         {
-            "raters": each.name, "members": Names(each.members), "count": each.found.raters,
-            "shared": each.found.shared, "complete": each.found.complete, **each.found.figures,
+            "raters": each.name, "members": Names(each.members), "count": len(each.members),
+            "shared": each.shared, "complete": each.complete, **each.figures,
         }
         for each in found.sets
     ]  # fmt: skip
@@ -141,14 +137,18 @@ def _together(found: ScoreAgreement) -> Table:
 
 
 def _matrices(found: ScoreAgreement) -> Iterator[Table]:
-    columns = [Column("level"), Column("counts", "counts")]
+    """Yield how often each two raters gave which two levels, special ones included."""
+    matrix, columns = found.matrix, [Column("level"), Column("counts", "counts")]
+    levels = sorted([*matrix.levels, *matrix.special])
+    names = [str(plain(level)) for level in levels]
     for pair in found.pairs:
-        counts, levels = pair.agreement.table, [str(plain(level)) for level in found.matrix.levels]
-        if isinstance(counts, Undefined) or not pair.agreement.cases:
+        if not (pair.first.on_scale and pair.second.on_scale and pair.cases):
             continue
+        first, second = (matrix.given[:, place] for place in pair.places)
+        counts = confusion(first, second, [*map(float, levels)])
         rows: list[Row] = [
-            {"level": level, "counts": tuple(map(Level, levels, row))}
-            for level, row in zip(levels, np.asarray(counts).tolist(), strict=True)
+            {"level": name, "counts": tuple(map(Level, names, row))}
+            for name, row in zip(names, counts.tolist(), strict=True)
         ]
         yield people_table(found.matrix, found.options, "confusion", columns, rows, detail=True, about=_names(pair))
 

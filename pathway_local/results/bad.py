@@ -101,10 +101,8 @@ class BadAnswers:
 
     def all_labelled(self, place: int) -> bool:
         """Whether people labelled every case that the rater of this column scored: no sample could tell more."""
-        return bool(self.people) and self._all_labelled(self.matrix.on_scale[:, place], np.True_)
-
-    def _all_labelled(self, scores: FloatArray, within: BoolArray | np.bool_) -> bool:
-        return bool(np.isfinite(self.labels)[within & np.isfinite(scores)].all())
+        scored = np.isfinite(self.matrix.on_scale[:, place])
+        return bool(self.people and np.isfinite(self.labels)[scored].all())
 
     def _is_bad(self, scores: FloatArray) -> FloatArray:
         """1 for bad, 0 for good, NaN without a score on the scale."""
@@ -112,10 +110,14 @@ class BadAnswers:
         return np.where(np.isfinite(scores), hit, np.nan)
 
     def row(self, place: int, inside: BoolArray | None = None) -> Row:
-        """The figures of a rater by its column, of all cases or those inside."""
+        """The figures of a rater by its column, of all cases or those inside.
+
+        All are about the same cases: those that it scored and, if any of these could be drawn, from which labels were.
+        """
         own = self._is_bad(self.matrix.on_scale[:, place])
-        within = np.ones(len(own), dtype=np.bool_) if inside is None else inside
-        scored = within & np.isfinite(own)
+        scored = np.isfinite(own) if inside is None else np.isfinite(own) & inside
+        if isinstance(self.design, LabelDesign) and (drawn := scored & (self.design.design.probability > 0)).any():
+            scored = drawn
         found = self._share(own, scored, UNSCORED)
         if self.matrix.raters[place].kind == "human":
             return {"cases": int(scored.sum()), "bad_by_people": found}
@@ -126,7 +128,7 @@ class BadAnswers:
         if inside is not None and both.sum() < self.smallest:
             few = Reason("under {smallest} of its cases are labelled", smallest=self.smallest)
             return row | {"bad_by_people": undefined_estimate(few if scored.any() else UNSCORED)}
-        row["bad_by_people"] = self._by_people(own, place, within)
+        row["bad_by_people"] = self._by_people(own, place, scored)
         bad, good = both & (self.labels == 1), both & (self.labels == 0)
         for such, wrong, labels, mistakes, none in (
             (bad, 1 - own, "bad_labels", "passed", "none of the labelled answers is bad"),
@@ -146,17 +148,19 @@ class BadAnswers:
             weights = stratum_weights(strata, whole, self.design.random)[such]
         return share(hits[such], None if self.clusters is None else self.clusters[such], weights)
 
-    def _by_people(self, own: FloatArray, place: int, within: BoolArray) -> Estimate:
+    def _by_people(self, own: FloatArray, place: int, scored: BoolArray) -> Estimate:
         """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
         labelled = np.isfinite(self.labels)
-        if self._all_labelled(own, within):
-            return self._share(self.labels, within & labelled, UNSCORED)
+        if labelled[scored].all():
+            return self._share(self.labels, scored, UNSCORED)
         if not isinstance(self.design, LabelDesign):
             return undefined_estimate("people labelled no random sample of the answers")
         design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
         drawn, of_people = np.asarray(design.probability > 0), self.design.random & ~labelled
+        if not (scored & drawn).any():
+            return undefined_estimate("no case is among those from which the sample was drawn")
         strata = design.strata[drawn] if design.sample.strata else None
-        survey = Survey(strata=strata, inside=None if within.all() else within[drawn])
+        survey = Survey(strata=strata, inside=scored[drawn])
         return corrected_share(own[drawn], self.labels[drawn], (special[drawn], of_people[drawn]), survey)
 
     def rows(self, places: Sequence[int], by: str = "") -> Iterator[tuple[int, Row]]:
@@ -196,17 +200,24 @@ class BadAnswers:
             for key in ("bad_by_people", "bad_by_judge")[bool(number) :]:
                 figure = row.get(key.replace("_by_judge", ""))
                 if isinstance(figure, Estimate) and isinstance(figure.interval, Interval):
+                    key = "bad_between" if key == "bad_by_people" and good and not bad else key
                     yield Note(key, {**told, "share": figure.value, "ends": figure.interval, "said": said}, "answer")
                     break
 
     def cautions(self, judges: Sequence[int]) -> Iterator[Note]:
-        """Yield why labels correct nothing, or what those that did not come back may hide, by the first judge."""
-        if judges and isinstance(self.design, Note) and not self.all_labelled(judges[0]):
+        """Yield why labels correct nothing, or what those that did not come back may hide, by any of these judges."""
+        if isinstance(self.design, Note) and not all(map(self.all_labelled, judges)):
             yield self.design
         elif judges and isinstance(self.design, LabelDesign) and not self.matrix.nominal:
-            labels = SampledLabels(self.whole, self.people, self.design)
-            told = labels.missing(judges[0], self.whole.raters[judges[0]].name)
+            told = SampledLabels(self.whole, self.people, self.design).missing(judges)
             yield from (note for note in told if note.kind == "warning")
+
+    def left_out(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
+        """Yield a note for each judge whose figures are about some of the cases alone."""
+        for place, row in rows:
+            if row["cases"] != len(self.labels):
+                told = {"judge": self.matrix.raters[place].name, "cases": row["cases"], "every": len(self.labels)}
+                yield Note("bad_about", told, "note")
 
     @property
     def named(self) -> str:
@@ -268,7 +279,7 @@ def bad_table(
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
             notes.append(Note("hidden_groups", left_out, "note"))
-        notes += each.cautions(judges)
+        notes += [*each.cautions(judges), *each.left_out(told[-1][1])]
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
@@ -336,7 +347,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels", {"count": bad}, "answer")
+        return Note("next_labels" if bad else "next_no_bad", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")

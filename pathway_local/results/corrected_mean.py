@@ -1,7 +1,7 @@
 """Judges' mean scores of all cases, corrected by people's labels of a sample of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,11 +12,11 @@ from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import reliability_points
-from pathway_local.statistics.corrected import Correction, Survey, corrected_mean, corrected_special
+from pathway_local.statistics.corrected import Correction, Survey, corrected_mean
 from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.figure import BoolArray, FloatArray, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.labels import FEW_DISSENTERS, TWICE, label_noise, unseen_errors
+from pathway_local.statistics.labels import FEW_DISSENTERS, unseen_errors
 
 SECTION = "people"
 
@@ -29,19 +29,8 @@ RELIABILITY = (Column("expected", "number"), Column("given_by_people", "estimate
 
 Said = str | Note
 
-ONCE = 0.1
-"""The share of cases that may be labelled once without a warning: the interval is then at most 5% too short."""
-
 RETURNED = 0.8
 """The share of a sample below which a warning says what the labels that are missing could change."""
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedMeans:
-    """Tables about one score, and for each judge by name the sentence to quote."""
-
-    tables: tuple[Table, ...] = ()
-    answers: Mapping[str, Note] = field(default_factory=dict)
 
 
 class SampledLabels:
@@ -54,36 +43,32 @@ class SampledLabels:
         self.scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
         self.scores: FloatArray = scores[self.inside]
         self.special: BoolArray = (labels.random & ~np.isfinite(scores))[self.inside]
-        self.noise = label_noise(on_scale[self.inside & labels.random])
         self.strata = design.strata[self.inside] if design.sample.strata else None
-        self.rated, self.count = int(labels.rated.sum()), int(labels.random.sum())
+        self.rated = int(labels.rated.sum())
         self._missing: BoolArray = (design.drawn & ~labels.random)[self.inside]
         weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
         self._weights: FloatArray = weights[self.inside]
 
-    def correct(self, judge: int, group: BoolArray | None = None, *, special: bool = False) -> Correction | Undefined:
-        """The correction of a judge's mean, or of its share of special levels, over all cases or those of the group."""
+    def correct(self, judge: int, group: BoolArray | None = None) -> Correction | Undefined:
+        """The correction of a judge's mean, over all cases or those of the group."""
         expected = self.matrix.expected_or_given[self.inside, judge]
         both = np.isin(self.matrix.given[self.inside, judge], self.matrix.special), self.special
-        survey = Survey(strata=self.strata, inside=group, noise=self.noise)
-        if special:
-            return corrected_special(expected, self.scores, both, survey)
-        return corrected_mean(expected, self.scores, self.scale, survey, both)
+        return corrected_mean(expected, self.scores, self.scale, Survey(strata=self.strata, inside=group), both)
 
-    def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
-        """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
+    def notes(self, judges: Sequence[int]) -> Iterator[Note]:
+        """Say which cases are left out, and what labels that are missing could change of judges' means."""
         if left_out := int(np.sum(~self.inside)):
             yield Note("outside_sample", {"count": left_out}, "note")
-        yield from self.missing(judge, name)
-        if self.noise is None and self.count > ONCE * len(self.scores):
-            yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
+        yield from self.missing(judges)
 
-    def missing(self, judge: int, name: str) -> Iterator[Note]:
-        """Say how many drawn cases lack a label, and warn if the judge scores them unlike the others."""
+    def missing(self, judges: Sequence[int]) -> Iterator[Note]:
+        """Say how many drawn cases lack a label, and warn of each judge that scores them unlike the others."""
         if self._missing.any():
-            expected = self.matrix.expected_or_given[self.inside, judge]
             yield self._on_missing()
-            yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
+            expected = self.matrix.expected_or_given[self.inside]
+            for judge in judges:
+                name = self.matrix.raters[judge].name
+                yield from unlike(expected[:, judge], np.isfinite(self.scores), self._missing, name)
 
     def unseen(self, judges: Mapping[int, str]) -> Iterator[Note]:
         """Warn once of errors that so few labels can miss, for all judges by their columns and names."""
@@ -127,13 +112,14 @@ def unlike(judge: FloatArray, given: BoolArray, missing: BoolArray, name: str) -
 
 def corrected_means(
     matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, options: AgreementOptions
-) -> CorrectedMeans:
+) -> tuple[list[Table], dict[str, Note]]:
     """Correct the mean of each of these judges by the labels of these people, whom the tables call `who`.
 
-    Without a sample that they labelled, a note says why there are no means. Reliability diagrams are there anyway.
+    Return the tables, and for each judge by name the sentence to quote. Without a sample that they labelled, a note
+    says why there are no means. Reliability diagrams are there anyway.
     """
     if matrix.nominal or not judges or not people:
-        return CorrectedMeans()
+        return [], {}
     about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "reference": who}
     scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
     table = partial(Table, detail=True, heading=("rubric", "score"), section=SECTION, scale=scale)
@@ -146,20 +132,17 @@ def corrected_means(
         curves += [table("reliability", told, RELIABILITY, rows, chart="calibration")] if rows else []
     if isinstance(design, Note):
         every = np.isfinite(matrix.given[:, list(people)]).any(axis=1).all()
-        return CorrectedMeans((*([] if every else [table("corrected", about, (), (), [design])]), *curves))
+        return [*([] if every else [table("corrected", about, (), (), [design])]), *curves], {}
     labels = SampledLabels(matrix, people, design)
     sample = labels.sample
     about |= {"rated": labels.rated, "sample": sample.seed, "strata": sample.strata, "drawn": sample.drawn}
     about |= {"by": options.by} if options.by else {}
     parts = list(_parts(labels, judges, options))
     columns = [Column("judge", "rater"), *([Column("group")] if options.by else []), *FIGURES]
-    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, options)]
-    tables = [table("corrected", about, columns, [_row(part, part.mean) for part in parts], notes, chart="interval")]
-    if matrix.special:
-        shares = [_row(part, part.special) for part in parts]
-        tables.append(table("corrected_special", about | {"special": list(matrix.special)}, columns, shares))
+    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, options)]
+    tables = [table("corrected", about, columns, [_row(part) for part in parts], notes, chart="interval")]
     answers = {part.judge: _answer(matrix, labels, named, part) for part in parts if part.group is None}
-    return CorrectedMeans((*tables, *curves), {judge: said for judge, said in answers.items() if said})
+    return [*tables, *curves], {judge: said for judge, said in answers.items() if said}
 
 
 def _reliability(
@@ -184,7 +167,6 @@ class _Part:
     group: str | None
     cases: int
     mean: Correction | Undefined
-    special: Correction | Undefined
 
 
 def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptions) -> Iterator[_Part]:
@@ -196,11 +178,11 @@ def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptio
     for judge in judges:
         for name, group, cases in groups:
             given = np.isfinite(labels.scores) | labels.special
-            found = [labels.correct(judge, group, special=special) for special in (False, True)]
+            found = labels.correct(judge, group)
             if group is not None and np.sum(given & group) < options.min_group:
                 few = Reason("under {smallest} of its cases are labelled", smallest=options.min_group)
-                found = [Undefined(few)] * 2
-            yield _Part(labels.matrix.raters[judge].name, judge, name, cases, *found)
+                found = Undefined(few)
+            yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
 
 
 def _groups(labels: SampledLabels, options: AgreementOptions) -> list[tuple[str, BoolArray]]:
@@ -210,7 +192,8 @@ def _groups(labels: SampledLabels, options: AgreementOptions) -> list[tuple[str,
     return [(name, np.asarray(codes[labels.inside] == code)) for code, name in enumerate(names)]
 
 
-def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
+def _row(part: _Part) -> dict[str, Cell]:
+    found = part.mean
     row: dict[str, Cell] = {"judge": part.judge, "cases": part.cases}
     row |= {} if part.group is None else {"group": part.group}
     if isinstance(found, Undefined):
@@ -219,17 +202,17 @@ def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
     return row | {"corrected": found.corrected, "without_verdict": found.without_verdict}
 
 
-def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: AgreementOptions) -> Iterator[Note]:
+def _notes(labels: SampledLabels, parts: Sequence[_Part], options: AgreementOptions) -> Iterator[Note]:
     if len(labels.matrix.designs) > 1:
         yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
     sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
     if hidden := sum(0 < size < options.min_group for size in sizes):
         yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
-    for part in parts:
+    whole = [part for part in parts if part.group is None]
+    yield from labels.notes([part.place for part in whole])
+    for part in whole:
         found = part.mean
-        if part.group is None:
-            yield from labels.notes(part.place, part.judge, who)
-        if isinstance(found, Correction) and part.group is None:
+        if isinstance(found, Correction):
             if found.without_verdict:
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             yield from found.warnings

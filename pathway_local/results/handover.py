@@ -110,7 +110,7 @@ def _decision(matrix: RatingsMatrix, judge: int, people: tuple[int, ...], option
         raise OptionError(f"{as_given(matrix.score)} is nominal, so its levels have no distance", "Leave {within} out.")
     if not np.isfinite(matrix.confidence[:, judge]).any():
         said = f"{as_given(matrix.raters[judge].name)} has no probabilities, so nothing tells how sure it is"
-        raise OptionError(said, "Name a local judge with {judge}.")
+        raise OptionError(said, "Name a judge that has a confidence in `summary` with {judge}.")
     labels, given, notes = _even_labels(matrix, people, options.against), matrix.given[:, people], list[Note]()
     if left := int(np.sum(labels.rated & ~labels.random)):
         notes.append(Note("labels_outside", {"people": options.against, "count": left}, "note"))

@@ -62,7 +62,10 @@ class PlanOptions(Options):
     def check(self) -> None:
         """Raise OptionError for anything but one aim with its figure."""
         if bool(self.against) == bool(self.between):
-            raise OptionError("plan needs either {against} or {between}", "Such as {against} people {half_width} 0.2.")
+            raise OptionError(
+                "plan needs either {against} or {between}",
+                "Give {against} the person or group whose labels count, or {between} the column to compare.",
+            )
         own, others = ("half_width", ("detect", "pair_by", "cluster")) if self.against else ("detect", ("half_width",))
         with_it = "{against}" if self.against else "{between}"
         if getattr(self, own) is None:

@@ -90,7 +90,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *_commonest(whole, kinds)],
-        warnings=[*mistakes_in(data), *_missed(whole, _labelled(matrices))],
+        warnings=[*mistakes_in(data, plan.cluster), *_missed(whole, _labelled(matrices))],
         tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.intervals import Standing
 
@@ -47,7 +49,7 @@ class _Answer:
         self.judges = found.people.names(found.people.judges) if found.people.benchmark else own
         self.named: Said = self.judges or Note("some_judges")
         together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
-        alphas = (each.found.figures[self.alpha_name] for each in together)
+        alphas = (each.figures[self.alpha_name] for each in together)
         self.alpha = None if self.repeating or self.no_people else next(alphas, None)
 
     def sentences(self) -> Iterator[Note]:
@@ -62,12 +64,12 @@ class _Answer:
         elif self.found.people.benchmark:
             yield from self._standings(self.found.people.benchmark)
             yield from self._bias()
-            yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
+            yield from [*self.found.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_benchmark(self.found.people.benchmark)
         else:
-            yield self._why_untested()
+            yield from self._untested()
             yield from self._bias()
-            yield from [*self.found.corrected.answers.values()][:1]  # two estimates of one thing would confuse
+            yield from [*self.found.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_pairs()
         if self.alpha and not isinstance(self.alpha.value, Undefined):
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
@@ -107,8 +109,27 @@ class _Answer:
             told = {"judges": judges, "count": len(judges), "margin": self.found.options.margin}
             yield Note(STANDINGS[standing], told)
 
-    def _why_untested(self) -> Note:
-        told: dict[str, object] = {"people": self.people, "judges": self.named}
+    def _untested(self) -> Iterator[Note]:
+        """Yield which judges can't stand in because they tell no cases apart, and why nothing shows of the others."""
+        constant = dict(self._constant())
+        for judge, reason in constant.items():
+            yield Note("standing_constant", {"judge": judge, "reason": reason})
+        others = [judge for judge in self.judges if judge not in constant]
+        if others or not constant:
+            yield self._why_untested(others)
+
+    def _constant(self) -> Iterator[tuple[str, Reason]]:
+        """Yield the judges that gave one score to all cases, though people gave several to these."""
+        matrix = self.found.matrix
+        people = matrix.given[:, [matrix.columns(name)[0] for name in self.people]]
+        for judge in self.judges:
+            own = matrix.given[:, matrix.columns(judge)[0]]
+            given = np.unique(own[np.isfinite(own)])
+            if len(given) == 1 and len(np.unique(people[np.isfinite(own)[:, None] & np.isfinite(people)])) > 1:
+                yield judge, Reason("{rater} gave {value:g} every time", rater=judge, value=float(given[0]))
+
+    def _why_untested(self, judges: Sequence[str]) -> Note:
+        told: dict[str, object] = {"people": self.people, "judges": judges}
         if not self.judges:
             return Note("people_alone" if self.found.options.rater else "no_judge_people_alone", told)
         if self.repeating:
@@ -120,10 +141,10 @@ class _Answer:
 
     def _bias(self) -> Iterator[Note]:
         """Name judges that score lower, or higher, than each of the people: correlations don't show it."""
-        answers = self.found.corrected.answers
+        answers = self.found.answers
         for judge in self.judges:
             remedy = Note("mean_is_corrected" if judge in answers else "sample_can_correct")
-            own = [pair.agreement.figures.get("mean_difference") for pair in self._pairs([judge], self.people)]
+            own = [pair.figures.get("mean_difference") for pair in self._pairs([judge], self.people)]
             ends = [each.interval for each in own if each and isinstance(each.interval, Interval)]
             values = [each.value for each in own if each and not isinstance(each.value, Undefined)]
             for side, one, several in ((-1, "lower_than", "lower_than_each"), (1, "higher_than", "higher_than_each")):
@@ -146,7 +167,7 @@ class _Answer:
         name = "kappa" if self.found.matrix.nominal else "kappa_quadratic"
         if not all(pair.first.on_scale and pair.second.on_scale for pair in pairs):
             name = "spearman"
-        figures = [(f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs]
+        figures = [(f"{pair.first.name} – {pair.second.name}", pair.figures[name]) for pair in pairs]
         if self.judges and any(not isinstance(each.value, Undefined) for _, each in figures):
             yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(iter(figures))})
 

@@ -33,6 +33,11 @@ def is_set_aside(case_id: str) -> bool:
     return part_of_case(case_id, PARTS) == 0
 
 
+def learns_from_cases(rubric: Rubric) -> bool:
+    """Whether some of the rubric's examples are cases, not made up."""
+    return any(each.case for each in rubric.examples)
+
+
 def score_fields(rubric: Rubric) -> dict[str, ScoreField]:
     """Return the scores that the reply holds as fields of their own."""
     return {name: each for name, each in rubric.format.outputs.fields.items() if isinstance(each, ScoreField)}

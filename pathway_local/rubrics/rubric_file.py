@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.rubrics.consistency import read_rules
-from pathway_local.rubrics.examples import read_examples
+from pathway_local.rubrics.examples import learns_from_cases, read_examples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
@@ -222,7 +222,7 @@ def _built_in(name: str) -> Rubric:
 
 def _read(path: Path) -> Rubric:
     rubric = parse_rubric(read_text(path), str(path))
-    if any(each.case for each in rubric.examples) and path.stat().st_mode & 0o077:
+    if learns_from_cases(rubric) and path.stat().st_mode & 0o077:
         said = f"{path} holds texts of cases, so nobody but you may be allowed to read it"
         raise RubricError(said, f"Run: {closing_command(path)}")
     return rubric

@@ -281,4 +281,4 @@ def _seen(value: Value) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, header_rows=True, write_pages=_write_pages)
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, ("header_row", "title"), _write_pages)

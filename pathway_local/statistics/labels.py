@@ -1,6 +1,4 @@
-"""People's labels of some cases: how noisy they are, and what so few of them can miss."""
-
-from dataclasses import dataclass
+"""People's labels of some cases: what so few of them can miss."""
 
 import numpy as np
 
@@ -12,41 +10,6 @@ UNSEEN = 0.02
 
 FEW_DISSENTERS = 15
 """With fewer labels unlike the commonest one, a sample may miss most of the tail, and the interval is too short."""
-
-TWICE = 20
-"""The least number of cases with several labels from which the noise of a label is estimated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The variance of a label if the same people scored again, and the degrees of freedom of its estimate."""
-
-    variance: float
-    freedom: float
-
-
-def label_noise(scores: FloatArray) -> Noise | None:
-    """The noise of a label, the mean of a case's scores (cases, people); None if too few cases have several.
-
-    The noise of one score is what cases and people leave over, by least squares, of the cases with several scores; it
-    is what cases alone leave over if nobody has enough cases in common with others to tell people apart. A label of m
-    scores has a mth of it.
-    """
-    given = np.isfinite(scores)
-    times = given.sum(axis=1)
-    cases, people = np.nonzero(given & (times >= 2)[:, None])
-    several, cases = np.unique(cases, return_inverse=True)
-    if len(several) < TWICE:
-        return None
-    columns = np.column_stack([scores[several[cases], people], people[:, None] == np.arange(scores.shape[1])])
-    # Within cases: each score, and who gave it, less the mean of its case.
-    within = columns - np.stack([np.bincount(cases, column) / times[several] for column in columns.T], axis=1)[cases]
-    slopes, _, rank, _ = np.linalg.lstsq(within[:, 1:], within[:, 0], rcond=None)
-    left = within[:, 0] - within[:, 1:] @ slopes
-    freedom = len(cases) - len(several) - int(rank)
-    if freedom < 1:
-        left, freedom = within[:, 0], len(cases) - len(several)
-    return Noise(float(left @ left / freedom * np.mean(1 / times[times > 0])), freedom)
 
 
 def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, float]) -> tuple[Note, ...]:
