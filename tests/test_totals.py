@@ -186,7 +186,7 @@ def test_it_is_a_score_in_every_table_and_file(run: Run, tmp_path: Path) -> None
     for command in (("compare", "--between", "bot"), ("report", "--out", "r.html")):
         assert run(command[0], "may.run", *command[1:]).code == 0
     assert "graded total is computed: 0.5 accuracy + 0.3 complete + 0.2 tone." in (tmp_path / "r.html").read_text()
-    run("export", "may.run", "--out", "x.csv", "--all-columns")
+    run("export", "may.run", "--out", "x.csv")
     with (tmp_path / "x.csv").open(encoding="utf-8", newline="") as file:
         exported = [row for row in csv.DictReader(file) if row["rater"] == "demo"]
     assert {"total", "total_expected", "total_p1.1", "ok_confidence"} <= exported[0].keys()

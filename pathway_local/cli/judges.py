@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 import yaml
 
-from pathway_local.cli.command_help import App
 from pathway_local.cli.judges_test import test
-from pathway_local.cli.options import AsJson, Models
+from pathway_local.cli.options import MATCHING, App, AsJson, Models, options_of
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judging.plan import Plan
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import INTERRUPTED
 
@@ -114,6 +114,7 @@ app.with_examples(
     "    --cases answers.csv --out test.xlsx",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
+    given=MATCHING | options_of(Plan, "models", "engine", "detail", "temperature", "think"),
 )(test)
 
 

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.adopt import adopt
-from pathway_local.cli.command_help import App, option
 from pathway_local.cli.new import new
-from pathway_local.cli.options import Models
+from pathway_local.cli.options import App, Models, option
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of

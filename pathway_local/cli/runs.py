@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Run, Yes, taking
+from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, KeyFile, Run, Yes, option
 from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
@@ -179,8 +178,8 @@ def remove_rater(
     "pathway-local runs keep my.run --column meant_score \\",
     "    --cases examples/pathway-answer.csv",
     "pathway-local runs keep my.run --cases cases.csv --column bot --column year",
+    given=MATCHING,
 )
-@taking(MATCHING)
 def keep(
     run: Run,
     cases: CasesOption,

@@ -8,7 +8,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table
@@ -16,6 +16,7 @@ from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Choices, Group
 from pathway_local.scores.matrix import Trouble
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval
+from pathway_local.system.options import Options, Says
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
