@@ -12,17 +12,17 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 770,
-    "system": 768,
+    VALUES: 763,
+    "system": 756,
     "rubrics": 3414,
     "sheets": 2352,
     "probes": 391,
-    "judges": 1760,
+    "judges": 1682,
     "rendering": 550,
     "sealing": 1000,
-    "engines": 2457,
+    "engines": 2413,
     "runs": 2290,
-    "judging": 2372,
+    "judging": 2365,
     "statistics": 1892,
     "words": 209,
     "ratings": 2366,
@@ -32,9 +32,9 @@ CEILINGS = {
     "pages": 841,
     "viewer": 651,
     "checks": 422,
-    "api": 354,
+    "api": 352,
     "declare": 474,
-    "cli": 2873,
+    "cli": 2871,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

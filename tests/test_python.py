@@ -438,8 +438,8 @@ def test_an_existing_run_takes_no_argument_that_would_make_another_rater(tmp_pat
     pl.judge([ROW], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
     with pytest.raises(pl.UsageError, match="seed would define a new rater"):
         pl.judge([ROW], run=tmp_path / "a.run", seed=3, engine=engine, progress=False)
-    with pytest.raises(pl.UsageError, match="not a number of GPUs"):
-        pl.Engine(gpus=0)
+    with pytest.raises(pl.UsageError, match="gpus 0: "), pl.Engine(gpus=0) as none:
+        pl.judge([ROW], "pathway-answer", run=tmp_path / "b.run", engine=none, progress=False)
 
 
 def test_progress_is_one_line_in_a_notebook_and_notes_stand_above_it(
