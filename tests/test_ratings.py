@@ -25,7 +25,7 @@ from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Verdict
 from pathway_local.words.language import Language
 
-SAY = Language("en", lambda name: f"--{name}")
+SAY = Language("en")
 
 
 Rows = Sequence[Sequence[object]]

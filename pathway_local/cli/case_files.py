@@ -44,7 +44,8 @@ def cases_given(run: Path, cases: Path, rubric: str | None, given: Mapping[str, 
 
 
 def _read(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {**given, "mapping": columns_by_input(given.get("mapping", ()))}
+    names = {"id": "id_column", "map": "mapping"}
+    return {names.get(name, name): columns_by_input(value) if name == "map" else value for name, value in given.items()}
 
 
 def opening(given: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Run, taking
+from pathway_local.cli.options import READING, App, Run, option
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.runs.run_file import RunFile
 from pathway_local.viewer.app import Viewer
@@ -16,8 +15,7 @@ from pathway_local.viewer.verdicts import CaseTexts, Verdicts
 app = App()
 
 
-@app.with_examples("pathway-local view my.run --cases examples/pathway-answer.csv")
-@taking(READING)
+@app.with_examples("pathway-local view my.run --cases examples/pathway-answer.csv", given=READING)
 def view(
     run: Run,
     given: dict[str, Any],

@@ -120,20 +120,24 @@ def of_sums(
     return found, parts
 
 
-def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Effect:
+def mean_effect(
+    scores: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None, *, each: str = "score"
+) -> Effect:
     """The mean of scores (n,) with its error; with `clusters` (n,), robust to dependence within them.
 
+    Scores count by `weights` (n,), all above 0.
     Scores that are all alike have a mean but no error: a zero width would claim certainty. `each` names one of them in
     reasons, if they are not scores.
     """
     if len(scores) == 0:
         return Effect(None, missing=Reason("there is no {each}", each=each))
-    value, codes = float(np.mean(scores)), cluster_codes(clusters, len(scores))
+    heavy = np.ones(len(scores)) if weights is None else weights
+    value, codes = float(np.average(scores, weights=heavy)), cluster_codes(clusters, len(scores))
     if codes.max() < 1:
         return Effect(value, missing="there is only one case" if clusters is None else "there is only one cluster")
     if np.ptp(scores) == 0:
         return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
-    sums = np.stack([cluster_sums(scores - value, codes), np.bincount(codes)], axis=1)
+    sums = np.stack([cluster_sums(heavy * (scores - value), codes), cluster_sums(heavy, codes)], axis=1)
     found, _ = of_sums(lambda sums: value + sums[:, 0] / sums[:, 1], sums, sizes=sums[:, 1:])
     return Effect(value, missing="every cluster has the same mean") if found.missing else found
 
