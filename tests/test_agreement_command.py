@@ -17,7 +17,7 @@ from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.corrected_mean import unlike
+from pathway_local.results.sampled_labels import unlike
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
