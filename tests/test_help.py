@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import typer
+from typed_here import Run
 from typer.core import TyperGroup as Group
 
 from pathway_local.cli.command_line import app
@@ -74,3 +75,9 @@ def test_columns_in_examples_are_metadata_of_the_sample_files(words: str) -> Non
 
 def test_there_are_few_commands() -> None:
     assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 18
+
+
+def test_an_option_without_its_value_is_told(run: Run) -> None:
+    for forgotten in ("--think", "--by"):
+        said = run("judge" if forgotten == "--think" else "summary", "x", forgotten, "--json")
+        assert said.code == 2 and f"'{forgotten}': it needs a value, and --json is an option" in said.words

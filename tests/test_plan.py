@@ -93,7 +93,7 @@ def test_without_enough_cases_plan_asks_for_more(run: Run, tmp_path: Path) -> No
         ((*BOTS, "--detect", "1", "--half-width", "0.2"), "--half-width does not go with --between"),
         ((*BOTS[2:], *MEAN), "--pair-by does not go with --against"),
         (("--cluster", "student", *MEAN), "--cluster does not go with --against"),
-        ((*BOTS, "--detect", "0"), "should be greater than 0"),
+        ((*BOTS, "--detect", "0"), "must be above 0"),
         ((*BOTS, "--detect", "nan"), "nan"),
     ],
 )

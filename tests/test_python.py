@@ -235,23 +235,23 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"rubric": ()}, pl.UsageError, "no rubric is named"),
         ({"judge": "none"}, pl.UsageError, "no judge is called 'none'"),
         ({"keep": "none"}, pl.UsageError, "none"),
-        ({"detail": "all"}, pl.UsageError, "detail 'all': should be 'full'"),
-        ({"samples": 0}, pl.UsageError, "samples 0: should be greater"),
-        ({"samples": 2.5}, pl.UsageError, "samples 2.5: should be a valid integer"),
-        ({"id": 5}, pl.UsageError, "id 5: should be a valid string"),
-        ({"temperature": float("nan")}, pl.UsageError, "temperature nan: should be"),
-        ({"limit": "5"}, pl.UsageError, "limit '5': should be"),
+        ({"detail": "all"}, pl.UsageError, "detail 'all': must be 'full'"),
+        ({"samples": 0}, pl.UsageError, "samples 0: must be at least 1"),
+        ({"samples": 2.5}, pl.UsageError, "samples 2.5: must be a whole number"),
+        ({"id": 5}, pl.UsageError, "id 5: must be a text"),
+        ({"temperature": float("nan")}, pl.UsageError, "temperature nan: must be"),
+        ({"limit": "5"}, pl.UsageError, "limit '5': must be"),
         ({"think": "much"}, pl.UsageError, "much"),
-        ({"map": {"question": 5}}, pl.UsageError, "map (a dict): should be"),
-        ({"map": 5}, pl.UsageError, "map 5: should be"),
-        ({"map": [5]}, pl.UsageError, "map (a list): should be"),
-        ({"judge": [5]}, pl.UsageError, "judge (a list): should be"),
-        ({"keep": [5]}, pl.UsageError, "keep (a list): should be"),
+        ({"map": {"question": 5}}, pl.UsageError, "map (a dict): must be"),
+        ({"map": 5}, pl.UsageError, "map 5: must be"),
+        ({"map": [5]}, pl.UsageError, "map (a list): must be"),
+        ({"judge": [5]}, pl.UsageError, "judge (a list): must be"),
+        ({"keep": [5]}, pl.UsageError, "keep (a list): must be"),
         ({"cluster": "nowhere"}, pl.UsageError, "a cluster is for the command judge"),
         ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),
         ({"rubric": 5}, pl.UsageError, "a rubric is a int"),
         ({"rubric": Undocumented}, pl.RubricError, "the model Undocumented has no docstring"),
-        ({"sed": 3}, pl.UsageError, "no option of judge is called 'sed'"),
+        ({"sed": 3}, pl.UsageError, "no option is called 'sed'"),
         *(
             ({name: "a\x00b"}, pl.UsageError, "'a\\x00b' holds a NUL")
             for name in ("cases", "run", "rubric", "models", "judge")
@@ -377,8 +377,7 @@ def test_what_a_model_asks_is_kept_or_refused_by_name() -> None:
 
 ODD: list[tuple[dict[str, Any], str]] = [
     ({"map": "answer"}, "map answer is not INPUT=COLUMN"),
-    ({"encoding": "utf-8"}, "encoding is for a file, and the cases are rows"),
-    ({"header_row": 2}, "header_row is for a file, and the cases are rows"),
+    ({"header_row": 2}, "encoding, header_row or sheet is for a file, and the cases are rows"),
     ({"think": "auto"}, "judge 'demo' never thinks"),
 ]
 
@@ -391,8 +390,8 @@ def test_an_option_that_can_not_be_taken_is_named(engine: pl.Engine, options: di
 
 ANALYSES: list[tuple[str, dict[str, Any], str]] = [
     ("handover", {}, "^against is missing$"),
-    ("summary", {"bx": 1}, "^no option is called bx$"),
-    ("plan", {"half_width": "x"}, "^half_width x: should be a valid number"),
+    ("summary", {"bx": 1}, "^no option is called 'bx'$"),
+    ("plan", {"half_width": "x"}, "^half_width 'x': must be a number"),
     ("agreement", {"rater": "nobody"}, "no rater is called 'nobody'"),
 ]
 
@@ -439,8 +438,8 @@ def test_an_existing_run_takes_no_argument_that_would_make_another_rater(tmp_pat
     pl.judge([ROW], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
     with pytest.raises(pl.UsageError, match="seed would define a new rater"):
         pl.judge([ROW], run=tmp_path / "a.run", seed=3, engine=engine, progress=False)
-    with pytest.raises(pl.UsageError, match="not a number of GPUs"):
-        pl.Engine(gpus=0)
+    with pytest.raises(pl.UsageError, match="gpus 0: "), pl.Engine(gpus=0) as none:
+        pl.judge([ROW], "pathway-answer", run=tmp_path / "b.run", engine=none, progress=False)
 
 
 def test_progress_is_one_line_in_a_notebook_and_notes_stand_above_it(

@@ -17,7 +17,7 @@ from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
-SAY = Language("en", lambda name: f"--{name}")
+SAY = Language("en")
 COUNT = 200
 RNG = np.random.default_rng(3)
 TRUE = RNG.integers(1, 6, COUNT)

@@ -36,7 +36,7 @@ class RatingsReading:
             self._mapping, self._own_id = {**self._mapping, **given}, cases.id_column or self._own_id
         self.problems: list[Problem] = []
         self.blanks = 0
-        self._sheet = open_sheet(file.path, file.encoding, file.header_row, file.sheet)
+        self._sheet = open_sheet(file.path, **file.how)
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")

@@ -15,12 +15,9 @@ from pathway_local.results.analysis import (
     Analysis,
     Between,
     Cluster,
-    OptionError,
-    Options,
     PairBy,
     Raters,
     Rubric,
-    Says,
 )
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
@@ -34,6 +31,7 @@ from pathway_local.statistics.corrected import Correction
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.needed import Pilot, labels_for_width, units_to_detect
+from pathway_local.system.options import Options, Says, flag
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -51,28 +49,26 @@ class PlanOptions(Options):
     """The aim, and the figure that is to reach it."""
 
     against: Against = ""
-    half_width: Annotated[Points, Says("POINTS", "With {against}: half the width that its interval may have.")] = None
+    half_width: Annotated[Points, Says("POINTS", "With --against: half the width that its interval may have.")] = None
     between: Between = ""
-    detect: Annotated[Points, Says("POINTS", "With {between}: the difference to find.")] = None
+    detect: Annotated[Points, Says("POINTS", "With --between: the difference to find.")] = None
     pair_by: PairBy = ""
     cluster: Cluster = ""
     rubric: Rubric = ""
     rater: Raters = ()
 
     def check(self) -> None:
-        """Raise OptionError for anything but one aim with its figure."""
+        """Raise UsageError for anything but one aim with its figure."""
         if bool(self.against) == bool(self.between):
-            raise OptionError(
-                "plan needs either {against} or {between}",
-                "Give {against} the person or group whose labels count, or {between} the column to compare.",
-            )
+            hint = "Give --against the person or group whose labels count, or --between the column to compare."
+            raise UsageError("plan needs either --against or --between", hint)
         own, others = ("half_width", ("detect", "pair_by", "cluster")) if self.against else ("detect", ("half_width",))
-        with_it = "{against}" if self.against else "{between}"
+        with_it = "--against" if self.against else "--between"
         if getattr(self, own) is None:
-            raise OptionError(f"{with_it} needs {{{own}}}", f"Such as {{{own}}} 0.2.")
+            raise UsageError(f"{with_it} needs {flag(own)}", f"Such as {flag(own)} 0.2.")
         for name in others:
             if getattr(self, name):
-                raise OptionError(f"{{{name}}} does not go with {with_it}")
+                raise UsageError(f"{flag(name)} does not go with {with_it}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +187,7 @@ def _differences(data: Scores, matrices: Sequence[RatingsMatrix], options: PlanO
     asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
     compared = comparison_plan(data, CompareOptions(**asked))
     if len(compared.values) > 2:
-        raise OptionError("plan is about one difference of two values", "Such as {between} chatbot=v1,v2.")
+        raise UsageError("plan is about one difference of two values", "Such as --between chatbot=v1,v2.")
     judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
     found = [each for each in comparisons(matrices, compared) if options.rater or each.rater in judges]
     unit = Note("unit_questions" if compared.pair_by else "unit_cases")

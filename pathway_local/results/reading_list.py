@@ -12,7 +12,6 @@ from pydantic import Field
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
-from pathway_local.results.analysis import Options, Says
 from pathway_local.results.analysis import Rubric as OneRubric
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
@@ -22,6 +21,7 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.statistics.figure import FloatArray
+from pathway_local.system.options import Options, Says
 from pathway_local.verdict import Outcome, Verdict
 
 By = Literal["score", "confidence", "disagreement", "failure"]

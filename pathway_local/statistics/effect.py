@@ -118,15 +118,18 @@ def of_sums(
     return found, parts
 
 
-def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Effect:
+def mean_effect(
+    scores: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None, *, each: str = "score"
+) -> Effect:
     """The mean of scores (n,) with its error; with `clusters` (n,), robust to dependence within them.
 
-    `each` names one of them in reasons, if they are not scores.
+    Scores count by `weights` (n,), all above 0. `each` names one of them in reasons, if they are not scores.
     """
     if len(scores) == 0:
         return Effect(None, missing=Reason("there is no {each}", each=each))
-    value, codes = float(np.mean(scores)), cluster_codes(clusters, len(scores))
-    sums = np.stack([cluster_sums(scores - value, codes), np.bincount(codes)], axis=1)
+    heavy = np.ones(len(scores)) if weights is None else weights
+    value, codes = float(np.average(scores, weights=heavy)), cluster_codes(clusters, len(scores))
+    sums = np.stack([cluster_sums(heavy * (scores - value), codes), cluster_sums(heavy, codes)], axis=1)
     found, _ = of_sums(lambda sums: value + sums[:, 0] / sums[:, 1], sums, sizes=sums[:, 1:])
     return _of_scores(found, value, scores, each)
 

@@ -51,6 +51,9 @@ VERDICTS, FAILURES = "verdicts", "failures"
 KIND: Final = "kind:"
 """Begins the choice of one kind of failure."""
 
+MOST_COLUMNS = 12
+"""Kept columns that the table shows, each with a list to choose from."""
+
 PAGE = 50
 """Rows on a page of the table."""
 
@@ -65,7 +68,7 @@ _SHOWN = """
     SELECT case_key, rubric, {} AS place FROM current WHERE {}
     GROUP BY case_key, rubric ORDER BY place IS NULL, place, row, case_key, MIN(rater_id)
 """
-_LEVEL = "EXISTS (SELECT 1 FROM json_each(scores) WHERE key = ? AND json_extract(value, '$.value') = ?)"
+_LEVEL = "EXISTS (SELECT 1 FROM json_each(scores) WHERE printf('%s=%.15g', key, json_extract(value, '$.value')) = ?)"
 _MARK = "EXISTS (SELECT 1 FROM json_each(marks) WHERE value = ?)"
 _GROUP = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND value = ?)"
 _TEXT = """(
@@ -83,12 +86,12 @@ _GROUPS = """
 class Selection:
     """A person's choice of cases; an empty one leaves nothing out. A case is shown if one verdict fits all choices.
 
-    `level` is a score's name with a value, `groups` are kept columns with a value each.
+    `level` is a score's name with a value, such as score=4; `groups` are kept columns with a value each.
     """
 
     rubric: str = ""
     rater: str = ""
-    level: tuple[str, float] | None = None
+    level: str = ""
     outcome: str = ""
     mark: str = ""
     groups: tuple[tuple[str, str], ...] = ()
@@ -102,7 +105,7 @@ class Selection:
         if self.rater:
             yield "rater = ?", [self.rater]
         if self.level:
-            yield _LEVEL, self.level
+            yield _LEVEL, [self.level]
         if self.outcome in (VERDICTS, FAILURES):
             yield f"failure_kind IS {'NOT ' if self.outcome == FAILURES else ''}NULL", []
         elif self.outcome:
@@ -166,7 +169,8 @@ class Verdicts:
         groups = defaultdict[str, list[str]](list)
         for column, value in self.run.database.stream(_GROUPS):
             groups[column].append(str(value))
-        self.groups = {name: values for name, values in groups.items() if 1 < len(values) <= MOST_GROUPS}
+        dividing = [name for name, values in groups.items() if 1 < len(values) <= MOST_GROUPS]
+        self.groups = {name: groups[name] for name in dividing[:MOST_COLUMNS]}
 
     def show(self, chosen: Selection) -> tuple[int, int]:
         """Choose what `page` and `neighbours` are about; return how many cases that is, in how many rows.
