@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 763,
     "system": 756,
     "rubrics": 3414,
-    "sheets": 2352,
+    "sheets": 2340,
     "probes": 391,
     "judges": 1682,
     "rendering": 550,
