@@ -26,7 +26,7 @@ CEILINGS = {
     "statistics": 1842,
     "words": 209,
     "ratings": 2347,
-    "scores": 577,
+    "scores": 542,
     "results": 4491,
     "output": 774,
     "pages": 841,
