@@ -27,7 +27,7 @@ CEILINGS = {
     "words": 209,
     "ratings": 2347,
     "scores": 577,
-    "results": 4482,
+    "results": 4435,
     "output": 774,
     "pages": 841,
     "viewer": 651,
