@@ -21,6 +21,7 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.kinds import open_sheet
+from pathway_local.sheets.workbook import WIDTH
 from pathway_local.verdict import Failure, Score, Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -306,7 +307,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     assert cells["score_confidence"].value == 0.67  # to two places, whatever the probability
     assert cells["score_expected"].number_format == "0.0#####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
-    assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
+    assert cells["reason"].alignment.wrap_text and page.sheet_format.defaultColWidth == WIDTH
     (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
     assert {"s-2", "refused", "it refused", 2} <= set(failed)
     assert (tmp_path / "v.csv").read_text().count(label) == 4
