@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.results.ranking import above, places
-from pathway_local.statistics.agreement import pair_agreement, reliability
+from pathway_local.statistics.agreement import agreement_figures
 from pathway_local.statistics.bradley_terry import strength_differences
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import Correction, Survey, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.families import at_holm_levels
@@ -105,9 +106,7 @@ def coefficient(figure: str, cases: int, name: str, truth: float, rng: np.random
 
 def figure_of(figure: str, scores: Numbers, levels: Sequence[float]) -> Estimate:
     """Return a coefficient of two raters' scores (cases, 2)."""
-    alone = not figure.startswith(("alpha", "icc", "ac1"))
-    found = pair_agreement(*scores.T, levels) if alone else reliability(scores, levels)
-    return found.figures[figure]
+    return agreement_figures(scores, levels, of_pairs=COEFFICIENTS[figure].of_pairs)[figure]
 
 
 def a_file(rng: np.random.Generator, name: str, labels: int) -> tuple[Numbers, Numbers, Numbers, NDArray[np.int64]]:

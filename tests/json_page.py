@@ -37,7 +37,7 @@ HOLDS: Mapping[ColumnKind, str] = {
     "estimate": "figure",
     "counts": "counts by level",
 }
-FIGURES = ("pairs", "special", "together")
+FIGURES = ("pairs", "together")
 """Tables of agreement with a column for each coefficient."""
 
 

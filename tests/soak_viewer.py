@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rated_run import TINY
-from viewed import Answer, viewing
+from viewed import Told, viewing
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater, RaterKind
@@ -34,8 +34,8 @@ def main(verdicts: int) -> int:
         began = time.process_time()
         with viewing(run, cases) as desk:
             print(f"start {time.process_time() - began:.2f} s")
-            good, end = json.dumps(["score", 4.0]), count // 50
-            asked: dict[str, Callable[[], Answer]] = {
+            good, end = "score=4", count // 50
+            asked: dict[str, Callable[[], Told]] = {
                 "table": lambda: desk.get("/table/0"),
                 "sorted": lambda: desk.chosen(order="high"),
                 "last page": lambda: desk.get(f"/table/0?page={end}"),
@@ -52,7 +52,7 @@ def main(verdicts: int) -> int:
     return int(max(each for name, each in took.items() if "not a page" not in name) > LIMIT)
 
 
-def seconds(ask: Callable[[], Answer]) -> float:
+def seconds(ask: Callable[[], Told]) -> float:
     """Processor time of a request."""
     began = time.process_time()
     told = ask()

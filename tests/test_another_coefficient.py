@@ -23,12 +23,14 @@ def _higher(ratings: np.ndarray, weights: np.ndarray, _levels: object) -> np.nda
     return weights @ (ratings[:, 1] > ratings[:, 0]).astype(float) / weights.sum(axis=1)
 
 
-@pytest.mark.parametrize(("cases", "table"), [("pair", "pairs"), ("shared", "together")])
+@pytest.mark.parametrize(("of_pairs", "table"), [(True, "pairs"), (False, "together")])
 @pytest.mark.parametrize("needs_levels", [True, False])
 def test_a_stand_in_is_shown_everywhere(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str, table: str, needs_levels: bool
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_pairs: bool, table: str, needs_levels: bool
 ) -> None:
-    made = Coefficient("higher", "share above", "ordinal", READING, _higher, needs_levels, cases, lambda _: (0, 1))  # type: ignore[arg-type]
+    made = Coefficient(
+        "higher", "share above", "ordinal", READING, _higher, needs_levels, of_pairs, bounds=lambda _: (0, 1)
+    )
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
     two = ("agreement", "answers.run", "--rater", "demo", "--rater", "gpt")
     shown = run(*two, "--full")

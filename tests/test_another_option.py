@@ -1,4 +1,4 @@
-"""A further option of `judge` is one field of `Plan` and its text: the command, the API and raters follow from it."""
+"""A further option of `judge` is one field of `Plan` with its text: the command, the API and raters follow from it."""
 
 import inspect
 import shutil
@@ -10,10 +10,10 @@ import typer
 
 from pathway_local.api.judging import judge
 from pathway_local.cli.judge import app
-from pathway_local.cli.options import OF_JUDGE
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import plan, planned_rater
 from pathway_local.rubrics.rubric_file import load_rubric
+from pathway_local.system.options import declared, flag
 
 OTHER_RATERS: dict[str, Any] = {
     "judge": ["qwen3-0.6b"],
@@ -30,12 +30,11 @@ OTHER_RATERS: dict[str, Any] = {
 
 
 def test_each_field_is_an_option_of_the_command_and_of_the_api() -> None:
-    assert set(plan.OPTIONS) == set(OF_JUDGE)
     command = typer.main.get_command(app)
     typed = {param.name: param for param in command.params}
     assert set(plan.OPTIONS) < set(typed) and set(plan.OPTIONS) < set(inspect.signature(judge).parameters)
-    for name, (_, says) in OF_JUDGE.items():
-        assert plan.flag(name) in typed[name].opts and typed[name].help == says
+    for name, (_, says) in declared(plan.Plan).items():
+        assert flag(name) in typed[name].opts and typed[name].help.startswith(says.text[:-1])
 
 
 def test_each_option_that_defines_a_rater_makes_another_one(

@@ -130,8 +130,8 @@ def test_a_kind_that_can_not_be_copied_is_refused_beforehand(read_only: Path) ->
     assert [path.name for path in read_only.parent.iterdir()] == ["cases.psv"]
 
 
-def test_every_ending_of_the_register_can_be_read_and_written_and_most_copied(tmp_path: Path) -> None:
-    for ending in KINDS:
+def test_every_ending_but_that_of_a_list_can_be_read_and_written_and_most_copied(tmp_path: Path) -> None:
+    for ending in {*KINDS} - {".json"}:
         source, target = tmp_path / f"cases{ending}", tmp_path / f"copy{ending.upper()}"
         write_table(source, ["question", "answer"], [{"question": "q", "answer": "a"}])
         assert [case.inputs for case in CasesFile(source, NEEDED) if isinstance(case, Case)] == [

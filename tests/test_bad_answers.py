@@ -2,6 +2,7 @@
 
 import json
 from csv import DictReader
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_the_share_of_bad_answers_and_what_a_judge_makes_of_them(run: Run, answe
 def test_one_sentence_says_it_at_the_top(run: Run, answers: Path) -> None:
     first, second, *_ = sentences(run("agreement", answers, "--json").out)
     assert first == (
-        "People would call about 18% (13% to 24%) of these answers bad (helpful: 2 (Poor) or lower); demo finds 9 of "
+        "People would call about 19% (13% to 25%) of these answers bad (helpful: 2 (Poor) or lower); demo finds 9 of "
         "22 such answers among the labels and calls 7 of 95 good ones bad."
     )
     assert second == "gpt finds 16 of 22 such answers among the labels and calls 5 of 98 good ones bad."
@@ -171,10 +172,44 @@ def test_without_labels_one_sentence_does_for_all_scores_and_judges(run: Run, tm
     assert "nothing shows whether the shares that demo and other call bad are right" in run("summary", "may.run").words
 
 
-def test_a_share_of_no_answers_says_why(run: Run, tmp_path: Path) -> None:
-    with judged_run(tmp_path / "may.run") as made:
-        add(made, "ann", said(4, 4, 5, 5), kind="human")
-    assert "none of the labelled answers is bad" in run("summary", "may.run").words
+def test_without_a_bad_label_the_headline_says_what_the_labels_can_carry(run: Run, tmp_path: Path) -> None:
+    rows_, ids = cases(ids=[f"c-{n}" for n in range(100)]), [f"c-{n}" for n in range(100)]
+    with judged_run(tmp_path / "may.run", rows=rows_) as made:
+        store_draw(made, rows_, range(30))
+        add(made, "ann", said(*[4, 5] * 15, ids=ids), kind="human", rows=rows_, sheet=True)
+    most = ceil(100 * proportion_confint(0, 30, method="wilson")[1])
+    assert f"ann would call 0% to {most}% of these answers bad" in run("summary", "may.run").words
+    told = run("agreement", "may.run").words
+    assert "Next: let people rate more cases: none of the labelled answers is bad" in told and "only 0" not in told
+
+
+def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_path: Path) -> None:
+    """The judge failed on a chatbot whose answers are all bad, and forty more cases came after the sample."""
+    ids = [f"c-{n}" for n in range(140)]
+    every = cases(ids=ids)
+    with judged_run(tmp_path / "may.run", rows=[]) as made:
+        add(made, "demo", said(*[4] * 70, *[0] * 30, *[1] * 40, ids=ids), rows=every)
+        store_draw(made, every[:100], range(0, 100, 2))
+        given = said(*([4, 4, 4, 4, 1, 4, 4] * 10)[:70], *[1] * 30, ids=ids)
+        add(made, "ann", given, kind="human", rows=every[:100:2], sheet=True)
+    out = run("summary", "may.run", "--json").out
+    (row,) = rows(out, "bad")
+    assert (row["cases"], row["bad"]["value"], row["bad_labels"] + row["good_labels"]) == (70, 0, 35)
+    assert row["bad_by_people"]["value"] == pytest.approx(1 / 7, abs=0.01)
+    assert notes(out, "bad_about")[0].startswith("demo: these figures are about 70 of 140 cases")
+    assert "40 cases are left out of corrected means" in run("agreement", "may.run", "--full").words
+
+
+def test_each_judge_that_scores_unlabelled_cases_otherwise_is_told_of(run: Run, tmp_path: Path) -> None:
+    ids = [f"c-{n}" for n in range(60)]
+    every = cases(ids=ids)
+    with judged_run(tmp_path / "may.run", rows=every) as made:
+        add(made, "other", said(*[5] * 30, *[1, 2] * 15, ids=ids), rows=every)
+        store_draw(made, every, range(60))
+        add(made, "ann", said(*[4, 5] * 15, ids=ids), kind="human", rows=every[:30], sheet=True)
+    for command in ("summary", "agreement"):
+        told = notes(run(command, "may.run", "--json").out, "missing_scored_lower")
+        assert [each.split(" scores ")[0] for each in told] == ["other"]
 
 
 def test_where_every_answer_is_labelled_no_sample_is_asked_for(run: Run, tmp_path: Path) -> None:

@@ -12,13 +12,10 @@ from pathway_local.statistics.corrected import (
     corrected_difference,
     corrected_mean,
     corrected_share,
-    corrected_special,
     cross_fitted_slopes,
 )
 from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, Interval, Undefined
-from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.labels import Noise, label_noise
 
 SCALE = (1, 5)
 
@@ -157,24 +154,15 @@ def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None
         assert width(own.corrected) == pytest.approx(width(subset.corrected), rel=0.05)
 
 
-def test_few_dissenting_labels_are_warned_of_and_none_make_no_interval() -> None:
-    judge, _, people = file_of(14, 500, 60)
-    labelled = np.flatnonzero(np.isfinite(people))
-    people[labelled] = 5
-    assert correct(judge, people).corrected.interval == Undefined("every label is 5")
-    people[labelled[:4]] = 4
-    (few,) = correct(judge, people).warnings
-    assert (few.key, few.values) == ("few_dissenters", {"count": 4, "labels": 60, "commonest": 5.0})
-    people[labelled[:15]] = 4
-    assert correct(judge, people).warnings == ()
-
-
 def test_too_few_labels_say_so() -> None:
     judge, _, people = file_of(15, 50, 1)
     assert corrected_mean(judge, people, SCALE) == Undefined("1 of 50 cases are labelled, under 2")
     people = np.where(np.arange(50) < 10, 4.0, np.nan)
     strata = np.repeat([0, 1], 25)
     assert corrected_mean(judge, people, SCALE, Survey(strata=strata)) == Undefined("1 of 2 strata have no label")
+    special = tuple(np.arange(50) < few for few in (0, 9))
+    one = corrected_mean(judge, np.where(special[1], np.nan, people), SCALE, special=(special[0], special[1]))
+    assert one == Undefined("1 of the labels has a place on the scale, under 2")
     people[40] = 3
     found = correct(judge, people, strata)
     assert found.corrected.interval == Undefined("a stratum, or the group, has only one label")
@@ -190,7 +178,6 @@ def test_any_small_file_has_a_mean_on_the_scale_or_says_why_not() -> None:
         survey = Survey(
             strata=rng.choice([0, 2, 5], cases).astype(np.int64) if trial % 2 else None,
             inside=rng.random(cases) < 0.7 if trial % 3 else None,
-            noise=Noise(float(rng.choice([0, 0.3])), 5) if trial % 4 else None,
         )
         found = corrected_mean(judge, people, SCALE, survey, (special[0], special[1]))
         if isinstance(found, Undefined):
@@ -203,38 +190,11 @@ def test_any_small_file_has_a_mean_on_the_scale_or_says_why_not() -> None:
                 assert 1 <= low <= estimate.value + 1e-9 and estimate.value - 1e-9 <= high <= 5
 
 
-def test_people_who_agree_on_every_case_leave_no_interval() -> None:
-    labels = np.tile([1.0, 2.0, 4.0, 5.0], 10)
-    noise = label_noise(np.column_stack([labels, labels]))
-    assert noise and noise.variance == 0
-    found = corrected_mean(np.full(40, 3.0), labels, SCALE, Survey(noise=noise))
-    assert isinstance(found, Correction)
-    assert found.corrected.interval == Undefined("every case is labelled, and its people agree")
-
-
-@pytest.mark.parametrize("labelled", [200, 400])
-def test_a_share_labelled_twice_shows_what_second_ratings_would_change(labelled: int) -> None:
-    """Taken for labels that nobody would give otherwise, they hold the truth in 88% and in none of these files."""
-    rng, held = np.random.default_rng(3), np.zeros(2)
-    for _ in range(300):
-        quality, scores = rng.normal(3.4, 0.7, 400), np.full((400, 2), np.nan)
-        drawn = rng.permutation(400)[:labelled]
-        scores[drawn, 0] = quality[drawn] + rng.normal(0, 0.7, labelled)
-        scores[drawn[:40], 1] = quality[drawn[:40]] + rng.normal(0, 0.7, 40)
-        judge, people = quality + rng.normal(0, 0.7, 400), mean_of_people(scores)
-        for place, noise in enumerate((None, label_noise(scores))):
-            found = corrected_mean(judge, people, (-2, 9), Survey(noise=noise))
-            assert isinstance(found, Correction)
-            held[place] += holds(found.corrected, quality.mean())
-    assert held[0] < 280
-    assert stats.binomtest(int(held[1]), 300, 0.95).pvalue > 0.001
-
-
 CASES = 1500
 
 
-def draw(seed: int, labels: int) -> tuple[FloatArray, FloatArray, tuple[BoolArray, BoolArray], float, float]:
-    """Judge, people's labels, where either says special, the true mean on the scale and the true share of special."""
+def draw(seed: int, labels: int) -> tuple[FloatArray, FloatArray, tuple[BoolArray, BoolArray], float]:
+    """Judge, people's labels, where either says special, and the true mean on the scale."""
     rng = np.random.default_rng(seed)
     truth = rng.choice([1.0, 2, 4, 5], p=[0.1, 0.2, 0.3, 0.4], size=CASES)
     # Low answers are special more often, and the judge misses a fifth of them.
@@ -245,42 +205,23 @@ def draw(seed: int, labels: int) -> tuple[FloatArray, FloatArray, tuple[BoolArra
     drawn = np.zeros(CASES, np.bool_)
     drawn[rng.permutation(CASES)[:labels]] = True
     people = np.where(drawn & ~special, truth, np.nan)
-    return judge, people, (judged_special, drawn & special), float(truth[~special].mean()), float(special.mean())
+    return judge, people, (judged_special, drawn & special), float(truth[~special].mean())
 
 
 def test_intervals_hold_the_mean_of_cases_that_have_a_place_on_the_scale() -> None:
-    held = np.zeros(3)
+    held = np.zeros(2)
     misses, plain = [], []
     for seed in range(200):
-        judge, people, special, truth, share = draw(seed, 80)
-        mean, away = corrected_mean(judge, people, SCALE, special=special), corrected_special(judge, people, special)
-        assert isinstance(mean, Correction) and isinstance(away, Correction)
-        held += holds(mean.corrected, truth), holds(mean.labels_only, truth), holds(away.corrected, share)
+        judge, people, special, truth = draw(seed, 80)
+        mean = corrected_mean(judge, people, SCALE, special=special)
+        assert isinstance(mean, Correction)
+        held += holds(mean.corrected, truth), holds(mean.labels_only, truth)
         assert isinstance(mean.corrected.value, float) and isinstance(mean.judge_mean, float)
         misses.append(mean.corrected.value - truth)
         plain.append(mean.judge_mean - truth)
     assert held.min() / 200 > 0.9
     assert abs(np.mean(misses)) < 0.03
     assert np.mean(plain) > 0.2
-
-
-def test_noise_is_that_of_the_mean_alone() -> None:
-    judge, people, special, _, _ = draw(3, 80)
-    widths = []
-    for survey in (Survey(), Survey(noise=Noise(0.5, 50))):
-        mean = corrected_mean(judge, people, SCALE, survey, special)
-        share = corrected_special(judge, people, special, survey)
-        assert isinstance(mean, Correction) and isinstance(share, Correction)
-        widths.append((width(mean.corrected), width(share.corrected)))
-    assert widths[0][0] < widths[1][0] and widths[0][1] == widths[1][1]
-
-
-def test_too_few_labels_on_the_scale_are_told() -> None:
-    judge, people, special, _, _ = draw(2, 60)
-    people[np.flatnonzero(np.isfinite(people))[1:]] = np.nan
-    few = Undefined("1 of the labels has a place on the scale, under 2")
-    assert corrected_mean(judge, people, SCALE, special=special) == few
-    assert isinstance(corrected_special(judge, people, special), Correction)
 
 
 def test_a_corrected_share_holds_the_truth_as_often_as_it_says() -> None:

@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
 
-from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
@@ -21,6 +21,7 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.kinds import open_sheet
+from pathway_local.sheets.workbook import WIDTH
 from pathway_local.verdict import Failure, Score, Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -93,7 +94,7 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
         writer.writerow(["id", "question", "answer", "notes"])
         writer.writerows([name, f"the question of {name}", f"the answer of {name}", "mine"] for name in IDS)
     sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
-    assert export_onto(run, sheet, tmp_path / "out.csv", force=False, every=True) == []
+    assert export_onto(run, sheet, tmp_path / "out.csv", force=False, only=["notes", "rest"]) == []
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         first = next(csv.DictReader(file))
     assert first["notes"] == "mine"
@@ -110,21 +111,21 @@ def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: Ru
     assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 3"]
 
 
-def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:
+def test_a_copy_has_scores_labels_reasons_and_confidence_unless_others_are_named(run: RunFile, tmp_path: Path) -> None:
     lines = [json.dumps({"id": name, "question": f"the question of {name}"}) for name in IDS]
     texts = [line[:-1] + f', "answer": "the answer of {name}"}}' for line, name in zip(lines, IDS, strict=True)]
     (tmp_path / "cases.jsonl").write_text("\n".join(texts))
     sheet = cases_of(tmp_path / "cases.jsonl", [TINY], run)
     export_onto(run, sheet, tmp_path / "short.jsonl", force=False)
-    export_onto(run, sheet, tmp_path / "all.jsonl", force=False, every=True)
-    short, every = (
-        list(json.loads((tmp_path / name).read_text().splitlines()[0])) for name in ("short.jsonl", "all.jsonl")
+    export_onto(run, sheet, tmp_path / "named.jsonl", force=False, only=["rest", "marks"])
+    short, named = (
+        list(json.loads((tmp_path / name).read_text().splitlines()[0])) for name in ("short.jsonl", "named.jsonl")
     )
     assert [name.removeprefix("hosted.tiny.") for name in short if name.startswith("hosted.")] == [
         "score", "score_label", "reason", "failure", "failure_message",
     ]  # fmt: skip
     assert [name for name in short if name.startswith("ann.tiny.")][-1] == "ann.tiny.notes"
-    assert set(short) < set(every) and {"hosted.tiny.rest", "hosted.tiny.marks"} <= set(every) - set(short)
+    assert named == ["id", "question", "answer", "hosted.tiny.rest", "hosted.tiny.marks"]
 
 
 AWKWARD = parse_rubric(
@@ -212,7 +213,7 @@ def test_no_column_takes_the_place_of_another(awkward: RunFile, tmp_path: Path, 
 def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"id": "s-1", "question": "q", "answer": "a"}\n')
     sheet = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward)
-    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False, every=True)
+    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False, only=[*FILLED])
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
 
@@ -227,18 +228,6 @@ def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFi
     export(awkward, tmp_path / "v.jsonl", force=False)
     first, second = map(json.loads, (tmp_path / "v.jsonl").read_text().splitlines())
     assert (first["score_p2"], second["score_p2"], second["field.score_p2"]) == (0.25, None, "a text")
-
-
-def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tmp_path: Path) -> None:
-    rater = next(number for number, _ in run.raters())
-    gone = BadRow("old.jsonl line 2", 2, "old.jsonl", "line 2", "in other words")
-    run.put(rater, gone.ref, gone.failure)
-    rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
-    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    sheet = cases_of(tmp_path / "new.jsonl", run.rubrics().values(), run)
-    export_onto(run, sheet, tmp_path / "out.jsonl", force=False)
-    _, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
-    assert "old.jsonl line 2: in other words" in second.values()
 
 
 def test_a_reader_of_the_pipe_may_leave(tmp_path: Path) -> None:
@@ -309,7 +298,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
         export(run, tmp_path / "v.xlsx", force=False)
         export(run, tmp_path / "v.csv", force=False)
     book = openpyxl.load_workbook(tmp_path / "v.xlsx")
-    assert book.sheetnames == ["verdicts", "summary", "failures"]
+    assert book.sheetnames == ["verdicts", "failures"]
     page = book["verdicts"]
     head = [cell.value for cell in page[1]]
     cells = dict(zip(head, page[2], strict=True))
@@ -318,9 +307,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     assert cells["score_confidence"].value == 0.67  # to two places, whatever the probability
     assert cells["score_expected"].number_format == "0.0#####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
-    assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
-    summary = [[cell.value for cell in row] for row in book["summary"]]
-    assert dict(zip(*summary, strict=True))["caution"] == f"demo: {label}"
+    assert cells["reason"].alignment.wrap_text and page.sheet_format.defaultColWidth == WIDTH
     (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
     assert {"s-2", "refused", "it refused", 2} <= set(failed)
     assert (tmp_path / "v.csv").read_text().count(label) == 4

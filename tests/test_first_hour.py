@@ -66,7 +66,7 @@ def test_every_command_of_the_page(
     assert "1 unreadable-reply" in hosted.out
     assert "alpha ordinal" in out["agreement primeira.run"], "half points are levels of the scale"
     book = openpyxl.load_workbook(tmp_path / "primeira.xlsx")
-    assert book.sheetnames == ["verdicts", "summary"]
+    assert book.sheetnames == ["verdicts"]
     scored = openpyxl.load_workbook(tmp_path / "pontuada.xlsx").worksheets[0]
     assert str(scored["A1"].value).startswith("Avaliação dos chatbots")
     heads = [cell.value for cell in scored[4]]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import typer
+from typed_here import Run
 from typer.core import TyperGroup as Group
 
 from pathway_local.cli.command_line import app
@@ -27,6 +28,15 @@ def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tupl
 
 
 COMMANDS = dict(_commands())
+
+
+def parse(words: list[str]) -> None:
+    """Read a command's words. Raises UsageError for an unknown option or a missing one."""
+    command, context = ROOT, None
+    while isinstance(command, Group):
+        context = CONTEXT(command, parent=context)
+        name, command, words = command.resolve_command(context, words)
+    command.make_context(name, words, parent=context)
 
 
 def _page(words: str) -> str:
@@ -56,11 +66,7 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
         program, *rest = example.partition(" | ")[0].split()
         assert program == "pathway-local"
         assert example.startswith(f"pathway-local {words}".strip())
-        command, context = ROOT, None
-        while isinstance(command, Group):
-            context = CONTEXT(command, parent=context)
-            name, command, rest = command.resolve_command(context, rest)
-        command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
+        parse(rest)
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -74,3 +80,9 @@ def test_columns_in_examples_are_metadata_of_the_sample_files(words: str) -> Non
 
 def test_there_are_few_commands() -> None:
     assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 18
+
+
+def test_an_option_without_its_value_is_told(run: Run) -> None:
+    for forgotten in ("--think", "--by"):
+        said = run("judge" if forgotten == "--think" else "summary", "x", forgotten, "--json")
+        assert said.code == 2 and f"'{forgotten}': it needs a value, and --json is an option" in said.words

@@ -54,41 +54,31 @@ def test_the_exact_layout_has_no_mark() -> None:
     assert (found.fields["key_missing_info"], found.marks) == (["the fee"], ())
 
 
-AS_IT_IS = {
-    EXACT.replace("**", ""),
-    EXACT.replace("**Score:** 4", "**Score**: 4"),
-    EXACT.replace("**Score:** 4", "## Score: 4"),
-    EXACT.replace("\n\n", "\n"),
-    "\n" + EXACT + "\n",
-}
-"""What a local judge may write, too."""
-
-
-@pytest.mark.parametrize("text", sorted(AS_IT_IS))
-def test_what_a_local_judge_may_write_has_no_mark_or_one_for_its_spelling(text: str) -> None:
-    found = verdict(text)
-    assert (found.scores, found.fields) == (verdict(EXACT).scores, verdict(EXACT).fields)
-    assert found.marks in ((), ("format:spelling",))
-
-
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        (EXACT.replace("**Score:** 4", "**Score:**\n4"), {"spelling"}),
-        (EXACT.replace("**Score:** 4", "**Score:**4"), {"spelling"}),
-        (EXACT.replace("4", "**4**"), {"spelling"}),
-        (EXACT.replace("4", "4/5"), {"spelling"}),
-        (EXACT.replace("4", "4 (Mostly correct with minor issues)"), {"spelling"}),
-        (EXACT.replace("4", "mostly correct with minor issues"), {"spelling"}),
+        (EXACT.replace("**", ""), set()),
+        (EXACT.replace("**Score:** 4", "**Score**: 4"), set()),
+        (EXACT.replace("**Score:** 4", "## Score: 4"), set()),
+        (EXACT.replace("\n\n", "\n"), set()),
+        (f"\n{EXACT}\n", set()),
+        (EXACT.replace("**Analysis:**\n", "Analysis: "), set()),
+        (EXACT.replace("**Score:** 4", "**Score:**\n4"), set()),
+        (EXACT.replace("**Score:** 4", "**Score:**4"), set()),
+        (EXACT.replace("4", "**4**"), set()),
+        (EXACT.replace("4", "4/5"), set()),
+        (EXACT.replace("4", "4 (Mostly correct with minor issues)"), set()),
+        (EXACT.replace("4", "mostly correct with minor issues"), set()),
         (f"```\n{EXACT}\n```", {"code-fence"}),
+        (f"```text\r\n{EXACT}\r\n  ```", {"code-fence"}),
         (f"<think>\nScore: 2\n</think>\n\n{EXACT}", set()),
         (f"Score: 2, or more\n</think>\n{EXACT}", set()),
-        (EXACT.split("\n\n**Justification")[0], {"spelling", "incomplete"}),
     ],
 )
 def test_blanks_emphasis_a_fence_and_a_thought_are_left_out(text: str, marks: set[str]) -> None:
     assert breaks(text) == marks
-    assert verdict(text).scores == {"score": Score(4)}
+    found = verdict(text)
+    assert (found.scores, found.fields) == (verdict(EXACT).scores, verdict(EXACT).fields)
 
 
 @pytest.mark.parametrize("text", ["4.5", "**4.5**", "4,5", "4.5/5"])
@@ -96,7 +86,7 @@ def test_a_half_point_is_kept(text: str) -> None:
     assert verdict(EXACT.replace("4", text)).scores == {"score": Score(4.5)}
     half = json.dumps({**TWO, "completeness_score": 3.25})
     assert verdict(half, GOLD).scores["completeness_score"] == Score(3.25)
-    assert breaks(half, GOLD) == {"between"} and breaks(EXACT.replace("4", text)) == {"spelling", "between"}
+    assert breaks(half, GOLD) == breaks(EXACT.replace("4", text)) == {"between"}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +117,7 @@ def test_a_half_point_is_kept(text: str) -> None:
         EXACT[EXACT.index("**Score") :],
         "**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.",
         "The score of 4 is my analysis: the answer misses a link.",
+        EXACT.split("\n\n**Justification")[0],
     ],
 )
 def test_what_could_be_read_in_two_ways_or_not_at_all_is_a_failure(text: str) -> None:
@@ -164,17 +155,9 @@ def test_a_bare_word_beside_another_is_no_answer(text: str) -> None:
     assert isinstance(read(text, word), Failure)
 
 
-@pytest.mark.parametrize(
-    ("text", "marks"),
-    [
-        (TAGGED.replace("\n", ""), set()),
-        (TAGGED.replace("<S2>5", "<S2>\n5\n"), {"spelling"}),
-        (TAGGED.replace("</S2>", ""), {"spelling"}),
-    ],
-)
-def test_tags(text: str, marks: set[str]) -> None:
-    assert breaks(text, GROUNDED) == marks
-    assert verdict(text, GROUNDED).scores == {"score": Score(5)}
+def test_tags() -> None:
+    for text in (TAGGED.replace("\n", ""), TAGGED.replace("<S2>5", "<S2>\n5\n")):
+        assert verdict(text, GROUNDED).scores == {"score": Score(5)} and not breaks(text, GROUNDED)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +166,7 @@ def test_tags(text: str, marks: set[str]) -> None:
         TAGGED.lower(),
         TAGGED.replace("Let's think step by step: ", ""),
         TAGGED.replace("<S1>All backed.</S1>\n", ""),
+        TAGGED.replace("</S2>", ""),
         TAGGED + "\nI hope this helps.",
     ],
 )
@@ -343,8 +327,7 @@ def test_pass_and_fail() -> None:
 def test_a_bare_number() -> None:
     bare = OutputFormat.load({"layout": "{score}", "fields": {"score": {"type": "score", "min": 1, "max": 5}}})
     assert verdict("3", bare).marks == ()
-    assert breaks("3\n", bare) == set()
-    assert breaks("**3**", bare) == {"spelling"}
+    assert verdict("**3**\n", bare).scores == {"score": Score(3)}
     assert isinstance(read("It is a 3", bare), Failure)
 
 
@@ -356,6 +339,8 @@ def test_text_of_any_kind_gives_an_answer_in_time() -> None:
         "<S0>" * 5000,
         "*" * 20000 + "Score: 4",
         "\n" * 50000,
+        f"```\n{' ' * 2_000_000}",
+        "\n\n**Analysis:**" * 3000,
     ]
     for text in nasty:
         for output_format in (PATHWAY, GROUNDED, RELEVANT, GOLD):
@@ -379,10 +364,3 @@ def test_any_text_is_a_verdict_on_the_scale_or_a_failure(text: str, unfinished: 
             assert all(value in field.values or field.between(value) for field, value in declared)
         else:
             assert "é" not in outcome.message
-
-
-def test_blanks_behind_a_fence_take_no_longer_than_other_text() -> None:
-    blanks = " " * 2_000_000
-    assert isinstance(read(f"```\n{blanks}"), Failure)
-    assert breaks(f"```\n{EXACT}\n{blanks}\n```") == {"code-fence"}
-    assert breaks(f"```text\r\n{EXACT}\r\n  ```") == {"code-fence"}

@@ -72,8 +72,8 @@ def test_figures_on_the_scale_are_averaged_over_people() -> None:
 
 def test_other_figures_meet_the_mean_of_the_people() -> None:
     scores = raters(7, 120, (0.5, 0.8, 0.4, 0.6))
-    found = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES)
-    assert found.first.value == pytest.approx(stats.pearsonr(scores[:, 2], scores[:, :2].mean(axis=1)).statistic)
+    found = compare_judges(scores[:, 2:], scores[:, :2], "spearman", 0.05, NAMES)
+    assert found.first.value == pytest.approx(stats.spearmanr(scores[:, 2], scores[:, :2].mean(axis=1)).statistic)
 
 
 def test_people_for_whom_it_is_undefined_leave_the_average() -> None:
@@ -96,9 +96,9 @@ def test_nothing_to_compare_says_so() -> None:
 
 def test_clusters_widen_the_interval() -> None:
     scores = np.repeat(raters(9, 50, (0.8, 0.8, 0.5, 0.9)), 6, axis=0)
-    alone = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES)
+    alone = compare_judges(scores[:, 2:], scores[:, :2], "spearman", 0.05, NAMES)
     clusters = np.repeat(np.arange(50), 6)
-    together = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES, clusters=clusters)
+    together = compare_judges(scores[:, 2:], scores[:, :2], "spearman", 0.05, NAMES, clusters=clusters)
     narrow, wide = alone.difference.interval, together.difference.interval
     assert isinstance(narrow, Interval) and isinstance(wide, Interval)
     assert wide.high - wide.low > 1.8 * (narrow.high - narrow.low)
@@ -116,5 +116,5 @@ def test_reasons_name_the_rater_who_gave_one_score() -> None:
     found = human_benchmark(scores[:, :2], flat, 0.05, NAMES)
     assert found[0].difference.value == Undefined("judge gave 4 every time")
     assert isinstance(found[0].second.value, float), "people's figure needs no judge"
-    two = compare_judges(np.hstack([scores[:, 2:], flat]), scores[:, :2], "pearson", 0.05, ("a", "b"))
+    two = compare_judges(np.hstack([scores[:, 2:], flat]), scores[:, :2], "spearman", 0.05, ("a", "b"))
     assert two.second.value == Undefined("b gave 4 every time")

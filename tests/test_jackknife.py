@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics import jackknife
-from pathway_local.statistics.agreement import pair_agreement, reliability
+from pathway_local.statistics.agreement import agreement_figures
 from pathway_local.statistics.effect import SAME
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.jackknife import Rows, rare
@@ -26,6 +26,10 @@ def clustered_pair(seed: int, cases: int, clusters: int) -> tuple[Scores, Scores
     return first, second, codes
 
 
+def two(first: Scores, second: Scores, clusters: NDArray[np.int64] | None = None) -> dict[str, Estimate]:
+    return agreement_figures(np.stack([first, second], axis=1), SCALE, of_pairs=True, clusters=clusters)
+
+
 def ends(estimate: Estimate) -> tuple[float, float]:
     assert isinstance(estimate.interval, Interval), estimate
     return estimate.interval.low, estimate.interval.high
@@ -39,7 +43,7 @@ def test_distinct_rows_are_counted_and_missing_scores_kept_alike() -> None:
 
 def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
     first, second, codes = clustered_pair(1, 90, 12)
-    found = pair_agreement(first, second, SCALE, clusters=codes).figures["mean_difference"]
+    found = two(first, second, clusters=codes)["mean_difference"]
     left = np.array([np.mean((first - second)[codes != c]) for c in range(12)])
     error = np.sqrt(11 / 12 * np.sum((left - left.mean()) ** 2))
     reach = stats.t.ppf(0.975, 11) * error
@@ -50,9 +54,9 @@ def test_the_jackknife_of_few_clusters_is_the_textbook_one() -> None:
 
 def test_a_figure_with_bounds_has_its_jackknife_in_fishers_z() -> None:
     first, second, codes = clustered_pair(1, 300, 60)
-    found = pair_agreement(first, second, SCALE, clusters=codes).figures["pearson"]
-    value = stats.pearsonr(first, second).statistic
-    left = np.array([stats.pearsonr(first[codes != c], second[codes != c]).statistic for c in range(60)])
+    found = two(first, second, clusters=codes)["spearman"]
+    value = stats.spearmanr(first, second).statistic
+    left = np.array([stats.spearmanr(first[codes != c], second[codes != c]).statistic for c in range(60)])
     parts = 60 * value - 59 * left
     error = stats.sem(parts) / (1 - value**2)
     # Satterthwaite's degrees of freedom of a variance whose parts have that kurtosis.
@@ -64,7 +68,7 @@ def test_a_figure_with_bounds_has_its_jackknife_in_fishers_z() -> None:
 
 def test_the_jackknife_of_many_clusters_is_over_groups_and_as_wide_as_over_single_ones() -> None:
     first, second, codes = clustered_pair(2, 3000, 400)
-    found = pair_agreement(first, second, SCALE, clusters=codes).figures["mean_difference"].interval
+    found = two(first, second, clusters=codes)["mean_difference"].interval
     left = np.array([np.mean((first - second)[codes != c]) for c in range(400)])
     error = np.sqrt(399 / 400 * np.sum((left - left.mean()) ** 2))
     assert isinstance(found, Interval)
@@ -84,20 +88,20 @@ def test_the_groups_are_the_same_in_steps_of_any_size(monkeypatch: pytest.Monkey
 
 
 def test_a_jackknife_that_loses_the_figure_makes_no_interval() -> None:
-    for cases, said in ((10, "one of 10 clusters"), (400, "one of 100 groups of clusters")):
+    for cases, said in ((10, "one of 10 parts"), (400, "one of 100 parts")):
         first, second = (np.array([4.0] * (cases - 1) + [other]) for other in (2.0, 3.0))
-        found = pair_agreement(first, second, SCALE).figures["pearson"].interval
-        assert isinstance(found, Undefined) and f"leaving out {said} leaves it undefined" in found.reason
+        found = two(first, second)["spearman"].interval
+        assert isinstance(found, Undefined) and f"leaving out {said} of the cases leaves it undefined" in found.reason
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_a_share_has_wilsons_interval_for_as_many_cases_as_clusters_leave(clustered: bool) -> None:
     first, second, codes = clustered_pair(4, 300, 30)
     own = codes if clustered else None
-    found = pair_agreement(first, second, SCALE, clusters=own).figures["exact"]
+    found = two(first, second, clusters=own)["exact"]
     assert isinstance(found.interval, Interval) and found.interval.method == "Wilson"
     assert found == share((first == second).astype(float), own)
-    whole = pair_agreement(first, first, SCALE, clusters=own).figures
+    whole = two(first, first, clusters=own)
     assert ends(whole["exact"])[1] == 1.0 > ends(whole["exact"])[0] > 0.85
     assert whole["kappa"].interval == Undefined(SAME)
 
@@ -108,8 +112,10 @@ def test_few_cases_on_the_rarer_side_make_no_interval_of_kappa_and_alpha() -> No
         second = np.where(np.arange(60) % 30 == 3, 1 - first, first)
         second[:fails] = first[:fails]
         second[-1] = first[-1]
-        figures = {**pair_agreement(first, first[::-1].copy()[::-1], (0, 1)).figures}
-        figures |= reliability(np.stack([first, first], axis=1), (0, 1)).figures
+        both = np.stack([first, first], axis=1)
+        figures = {
+            name: each for of in (True, False) for name, each in agreement_figures(both, (0, 1), of_pairs=of).items()
+        }
         reasons = [str(figures[name].interval) for name in ("kappa", "kappa_quadratic", "alpha_ordinal")]
         assert all(("under 10 cases are on the rarer side of the scale" in each) is not shown for each in reasons)
         assert all(figures[name].value == 1.0 for name in ("kappa", "alpha_ordinal"))
@@ -123,16 +129,16 @@ def test_the_rarer_side_is_that_of_the_most_even_cut() -> None:
 
 def test_one_cluster_makes_no_interval() -> None:
     first, second, _ = clustered_pair(7, 50, 1)
-    found = pair_agreement(first, second, SCALE, clusters=np.zeros(50, dtype=int)).figures["pearson"]
+    found = two(first, second, clusters=np.zeros(50, dtype=int))["spearman"]
     assert found.interval == Undefined("there is only one case, or only one cluster of cases")
 
 
 def test_many_cases_take_little_memory() -> None:
     first, second, codes = clustered_pair(8, 100_000, 2000)
     tracemalloc.start()
-    pair = pair_agreement(first, second, SCALE, clusters=codes)
+    found = two(first, second, clusters=codes)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    interval = pair.figures["pearson"].interval
+    interval = found["spearman"].interval
     assert isinstance(interval, Interval) and interval.clusters == 2000
     assert peak < 1e9

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
 from handed_run import handed_run
 from json_page import check_section, noting_tables
 from rated_run import add, cases, judged_run, said, several_run, store_draw
+from taught_run import rubric, taught, taught_run
 from typed_here import Run, typing_in
 
 from pathway_local.results.analyses import ANALYSES
@@ -20,12 +22,14 @@ COMMANDS = {
         ("small.run",),
         ("answers.run", "--by", "audience"),
         ("answers.run", "--cluster", "student"),
+        ("drawn.run", "--weight", "peso"),
         ("pairs.run",),
     ),
     "agreement": (
         ("answers.run", "--by", "audience", "--cluster", "student"),
         ("small.run",),
         ("drawn.run",),
+        ("taught.run", "--between", "plain,taught", "--against", "Ann"),
     ),
     "plan": (
         ("answers.run", *BOTS, "--detect", "0.3"),
@@ -56,11 +60,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "bob", said(0, 4), kind="human")
         add(made, "both", said(1, 4, 3, 5), kind="combined")
     ids = [f"s-{number}" for number in range(1, 25)]
-    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
+    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids, peso="2")) as made:
         store_draw(made, cases(ids=ids), range(16))
         add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
         add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)
     several_run(tmp_path / "several.run", labelled=True)
+    scores = np.arange(40) % 5 + 1.0
+    taught_run(tmp_path / "taught.run", {"Ann": scores}, [(rubric(), scores[::-1]), (taught([]), scores)])
     compared_run(tmp_path / "pairs.run").close()
     handed_run(tmp_path / "handed.run")
     handed_run(tmp_path / "rated.run", later=True)

@@ -35,7 +35,11 @@ def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -
     assert run("read", "a.run", "--cases", "cases.jsonl", "--out", "read.html", "--lang", lang).code == 0
     page = PageParser(Path("read.html").read_text()).said
     assert page.count(sentence) == page.count("demo " + Language(lang)("kind_judge")) == 4 + 1  # one above the table
-    with viewing(tmp_path / "a.run", None, lang=lang) as desk:
+
+
+def test_the_viewer_says_it_beside_each_verdict(run: Run, tmp_path: Path) -> None:
+    sentence = " ".join(Language("en")("label_warning", rater="demo", label=SAYS).split())
+    with viewing(tmp_path / "a.run", None) as desk:
         answer = desk.get("/table/0")
         assert len(answer.table) == 4 and answer.said.count(sentence) == 1
         for link in [each["href"] for each in answer.page.of("a") if "/case/" in each["href"]]:

@@ -11,7 +11,7 @@ from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.placement import Placement, check_fits_here, weights_bytes
 from pathway_local.judges.registry import load_registry
-from pathway_local.system.machine import Device, Machine, free_disk, this_machine
+from pathway_local.system.machine import Device, Machine, this_machine
 
 GB = 10**9
 MIB = 1 << 20
@@ -88,10 +88,6 @@ def test_a_control_group_bounds_the_free_memory(proc: Path, tmp_path: Path) -> N
     (group / "memory.stat").write_text("anon 1000000000\ninactive_file 2000000000\n")
     (group / "step" / "memory.max").write_text("max\n")
     assert this_machine(proc, tmp_path / "cgroup").free_memory == 7 * GB
-
-
-def test_free_disk_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
-    assert free_disk(tmp_path / "a" / "b") == pytest.approx(free_disk(tmp_path), rel=0.2)
 
 
 def _spec(**keys: object) -> JudgeSpec:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from rated_run import add, cases, judged_run
-from typed_here import Run
+from typed_here import Run, notes
 
 from pathway_local.case import Case
 from pathway_local.results.mistakes import mistakes, names_one_person
@@ -130,6 +130,19 @@ def test_people_who_rated_different_cases_are_told_apart_by_nothing(run: Run, tm
     halves = [8 + n % 2 if n < 30 else 0 for n in range(60)], [0 if n < 30 else 7 + n % 2 for n in range(60)]
     raters = {name: ("human", own) for name, own in zip(("ann", "bob"), halves, strict=True)}
     assert _habits(run, tmp_path, raters | {"demo": ("judge", [1 + n % 9 for n in range(60)])}) == WARNINGS[2]
+
+
+def test_one_reversed_rater_of_three_is_named_once(run: Run, tmp_path: Path) -> None:
+    scores = [1 + n % 9 for n in range(60)]
+    given = {
+        "demo": scores,
+        "ann": [each + n % 2 for n, each in enumerate(scores)],
+        "bob": [10 - each for each in scores],
+    }
+    _habits(run, tmp_path, {name: ("judge" if name == "demo" else "human", own) for name, own in given.items()})
+    for command in ("agreement", "summary"):
+        (told,) = notes(run(command, "may.run", "--json").out, "reversed")
+        assert told == "bob orders the cases oppositely to demo and ann: is 0 the best level for bob?"
 
 
 def test_cases_that_are_there_several_times_are_counted(run: Run, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ KEPT: list[dict[str, Any]] = [
     {"case": "17", "cost": 0.0492, "count": 3, "paid": "true", "day": "2026-01-02", "room": "007", "n": "=1+1"},
     {"case": "18", "cost": None, "count": -4, "paid": "false", "day": "", "room": "12", "n": "-5 degrees"},
 ]
-ENDINGS = ("csv", "jsonl", "json", "parquet", "xlsx")
+ENDINGS = ("csv", "jsonl", "parquet", "xlsx")
 
 
 def write_cases(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
@@ -56,8 +56,7 @@ def write_cases(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([list(rows[0]), *([plain_text(cell) for cell in row.values()] for row in rows)])
     else:
-        lines = [json.dumps(row, default=plain_text) for row in rows]
-        path.write_text("\n".join(lines) if path.suffix == ".jsonl" else f"[{', '.join(lines)}]")
+        path.write_text("\n".join(json.dumps(row, default=plain_text) for row in rows))
     return path
 
 
@@ -83,8 +82,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         with path.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
     text = path.read_text(encoding="utf-8")
-    whole: list[dict[str, Any]] = json.loads(text) if path.suffix == ".json" else [*map(json.loads, text.splitlines())]
-    return whole
+    return [*map(json.loads, text.splitlines())]
 
 
 def expected(target: str, name: str, value: Any) -> Any:

@@ -78,10 +78,6 @@ def test_an_export_has_the_choices_of_both_orders(run: Run, tmp_path: Path) -> N
     assert "preference_expected" not in first, "a scale without an order has no mean"
     assert (flipped["preference_label"], flipped["consistent"], flipped["marks"]) == ("tie", "false", "flipped")
     assert (flipped["choice_ab"], flipped["choice_ba"], flipped["a_better"]) == ("1", "-1", "0.45")
-    assert run("export", "p.run", "--out", "p.xlsx").code == 0
-    head, *lines = openpyxl.load_workbook(tmp_path / "p.xlsx")["summary"].iter_rows(values_only=True)
-    summary = dict(zip(head, lines[-1], strict=True))
-    assert summary["win_rate"] == pytest.approx(7 / 12) and summary["flips"] == 3
 
 
 def ratings(tmp_path: Path, *said: str) -> None:
@@ -98,7 +94,7 @@ def test_people_write_letters_and_names_of_levels_in_any_case(run: Run, tmp_path
     assert [each.scores["preference"].value for each in outcomes if isinstance(each, Verdict)] == [1, 1, 0, -1, 1, -1]
     table = run("agreement", "p.run", "--full")
     assert "kappa" in table.out and "alpha nominal" in table.out
-    assert "kappa_quadratic" not in table.out and "pearson" not in table.out.lower()
+    assert "kappa_quadratic" not in table.out
 
 
 @pytest.mark.parametrize("word", ["0", "1", "-1", "1.0", "-1e0"])

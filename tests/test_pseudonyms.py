@@ -23,7 +23,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def test_one_key_one_pseudonym(tmp_path: Path) -> None:
     key = tmp_path / "sub" / "key"
-    made = Pseudonyms.made(key)
+    made = Pseudonyms.at(key, make=True)
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     again = Pseudonyms.of_file(key)
     ids = [f"student {number}" for number in range(2000)]
@@ -31,12 +31,13 @@ def test_one_key_one_pseudonym(tmp_path: Path) -> None:
     assert names == [again.of(each) for each in ids]
     assert len(set(names)) == 2000
     assert all(name.isalnum() and len(name) == 26 for name in names)
-    other = Pseudonyms.made(tmp_path / "other")
+    other = Pseudonyms.at(tmp_path / "other", make=True)
     assert other.of(ids[0]) != names[0]
     assert other.mark != made.mark
     assert made.of("\ud800") != made.of("?")
+    assert Pseudonyms.at(key, make=True).mark == made.mark
     with pytest.raises(UsageError, match="can't be written"):
-        Pseudonyms.made(key)
+        Pseudonyms.at(key / "under a file", make=True)
 
 
 @pytest.mark.parametrize("text", ["", "abc", "zz" * 32, "00" * 31, "\udcff", "00" * 40])
@@ -54,11 +55,11 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
         open_to_all.chmod(open_to_all.stat().st_mode | 0o055) if os.access(open_to_all, os.W_OK) else None
         open_to_all = open_to_all.parent
     key = tmp_path / "key"
-    Pseudonyms.made(key)
+    Pseudonyms.at(key, make=True)
     key.chmod(0o644)
     if not exposed_to(key):
         pytest.skip("a folder above the temporary one keeps others out")
-    with pytest.raises(UsageError, match="every user of this machine"):
+    with pytest.raises(UsageError, match="other users of this machine"):
         Pseudonyms.of_file(key)
 
 
@@ -84,7 +85,7 @@ def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> Non
         (f"case-{number}", rows[number]["score"]) for number in range(4)
     ]
     assert "Give --pseudonyms" in desk.typed(*desk.judging(cases), code=2).stderr
-    Pseudonyms.made(desk.work / "other")
+    Pseudonyms.at(desk.work / "other", make=True)
     assert "another key" in desk.typed(*desk.judging(cases, "--pseudonyms", "other"), code=2).stderr
     assert "can't be read" in desk.typed(*desk.judging(cases, "--pseudonyms", "nokey"), code=2).stderr
     assert not (desk.work / "nokey").exists()
@@ -110,7 +111,7 @@ def test_a_run_stays_without_text_and_plain_ids_stay_plain(desk: Desk) -> None:
     desk.typed(*desk.judging(cases, "--without-text"))
     desk.typed(*desk.judging(desk.cases(4), "--out", "verdicts.csv"))
     assert [row.get("reason", "") for row in _rows(desk.work / "verdicts.csv")] == [""] * 4
-    Pseudonyms.made(desk.work / "key")
+    Pseudonyms.at(desk.work / "key", make=True)
     assert "are not pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
 
 
@@ -118,7 +119,7 @@ def test_a_run_stays_without_text_and_plain_ids_stay_plain(desk: Desk) -> None:
 def test_ids_that_were_given_away_stay_plain(desk: Desk, begun: str) -> None:
     cases = desk.cases(4)
     _begin(desk, begun, cases)
-    Pseudonyms.made(desk.work / "key")
+    Pseudonyms.at(desk.work / "key", make=True)
     before = (desk.work / "may.run").read_bytes()
     assert "are not pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr
     assert (desk.work / "may.run").read_bytes() == before
@@ -131,7 +132,7 @@ def test_cases_that_were_given_away_by_row_number_keep_it(desk: Desk, begun: str
     _begin(desk, begun, cases)
     before = (desk.work / "may.run").read_bytes()
     for more in (("--id", "nr"), ("--id", "nr", "--pseudonyms", "key")):
-        Pseudonyms.made(desk.work / "key") if "key" in more else None
+        Pseudonyms.at(desk.work / "key", make=True) if "key" in more else None
         refused = desk.typed(*desk.judging(cases, *more), code=4).stderr
         assert "its cases have row numbers as ids, these have ids from a column" in refused
     assert (desk.work / "may.run").read_bytes() == before
@@ -161,4 +162,4 @@ def test_a_cases_file_that_others_can_read_is_told_or_refused(desk: Desk, tmp_pa
         pytest.skip("a folder above the temporary one keeps others out")
     assert f"chmod 600 {cases.name}" in desk.typed(*desk.judging(cases)).stderr
     refused = desk.typed(*desk.judging(cases, "--strict-permissions"), code=3)
-    assert "every user of this machine" in refused.stderr
+    assert "other users of this machine" in refused.stderr

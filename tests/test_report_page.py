@@ -50,7 +50,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
     assert "helpful score: how good the answers are (bad: 1, 2; mean by demo)" in page.said
-    assert "People would call about 18% (13% to 24%) of these answers bad" in page.said
+    assert "People would call about 19% (13% to 25%) of these answers bad" in page.said
     assert "Next: do not let the judge decide alone." in page.said
     assert f"demo: {mean.value:.2f}" in page.said
     [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]
@@ -121,7 +121,7 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
 
 
 def test_a_warning_that_does_not_hold_for_every_score_says_for_which_it_holds() -> None:
-    both, one = Note("labels_once", {"people": "all people", "count": 30}, "warning"), Note("no_people", kind="warning")
+    both, one = Note("judge_stopped", {"judge": "demo"}, "warning"), Note("no_people", kind="warning")
     label = Note("caution", {"rater": "demo", "label": "a toy"}, "warning")
     tables = [Table("raters", {"rubric": "two", "score": name}, (), (), notes, heading=("rubric", "score"))
               for name, notes in (("clear", [both, one, label]), ("right", [both]))]  # fmt: skip
@@ -281,6 +281,8 @@ def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tm
 def test_the_first_page_answers_three_questions_before_all_else(run: Run, tmp_path: Path) -> None:
     """How good each chatbot is, whether the judge can be trusted, what to do; then at most three warnings."""
     several_run(tmp_path / "may.run", labelled=True)
+    with RunFile.open(tmp_path / "may.run") as made:
+        made.jobs.end(made.jobs.begin(["judge"], {"raters": [{"rater": "demo", "rubric": "tiny"}]}), "stopped", {})
     text = reported(run, "--between", "bot").said
     parts = [
         "tiny score: how good the answers are (bad: 1, 2; mean by demo)", "Alfa", "Beta", "Gama",

@@ -13,10 +13,10 @@ PROGRAMS = {"mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "hatchli
 """Tools that nothing imports."""
 
 ASKED_FOR = {
-    *("intel-cmplr-lib-ur", "intel-openmp", "uvicorn", "hf-xet"),
+    *("intel-cmplr-lib-ur", "intel-openmp", "hf-xet"),
     *("numpy-typing-compat", "scipy-stubs", "types-openpyxl", "types-pyyaml"),
 }
-"""OpenMP that vLLM's processor build looks for, the viewer's server, the hub's transfer, and stubs that mypy reads."""
+"""OpenMP that vLLM's processor build looks for, the hub's transfer, and stubs that mypy reads."""
 
 
 def _named(requirement: str) -> str:

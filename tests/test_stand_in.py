@@ -17,7 +17,7 @@ from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
-SAY = Language("en", lambda name: f"--{name}")
+SAY = Language("en")
 COUNT = 200
 RNG = np.random.default_rng(3)
 TRUE = RNG.integers(1, 6, COUNT)
@@ -122,15 +122,3 @@ def test_people_who_were_asked_for_alone_are_not_told_of_judges(tmp_path: Path) 
     told = answer(tmp_path, {"judge": TRUE, **PEOPLE}, raters=("ann", "bob"))
     assert told.startswith("These figures are about ann and bob alone.\nThese 2 people agree among themselves at")
     assert "judge" not in told
-
-
-def test_a_rater_who_orders_cases_oppositely_is_asked_about(tmp_path: Path) -> None:
-    with RunFile.create(tmp_path / "a.run") as run:
-        ids = [f"s-{place}" for place in range(40)]
-        scores = [1 + place % 5 for place in range(40)]
-        add(run, "demo", said(*scores, ids=ids), HELPFUL, rows=cases(HELPFUL, ids))
-        add(run, "ann", said(*(6 - each for each in scores[:-1]), 3, ids=ids), HELPFUL, "human", cases(HELPFUL, ids))
-        [matrix] = ratings_matrices(run, HELPFUL)
-        found = ScoreAgreement(Scores(run), matrix, AgreementOptions())
-    [note] = [each for each in found.warnings if each.key == "reversed"]
-    assert (note.values["first"], note.values["second"], note.values["low"]) == ("demo", "ann", 1)

@@ -24,7 +24,8 @@ from pathway_local.runs import run_file
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdicts
-from pathway_local.viewer.server import Gate
+from pathway_local.viewer.app import Viewer
+from pathway_local.viewer.server import MOST_BYTES, Gate
 from pathway_local.viewer.verdicts import Selection
 
 
@@ -81,14 +82,14 @@ def test_a_row_of_the_table_has_a_case_with_its_raters_side_by_side(desk: Desk) 
 def test_the_table_filters_by_what_any_rater_said(desk: Desk) -> None:
     assert ids(desk, rubric="two") == TWO_ROWS
     assert ids(desk, rater="bob") == TINY_ROWS
-    assert ids(desk, level=json.dumps(["score", 4.0])) == ["s-1 tiny", "s-2 tiny"]
-    assert ids(desk, level=json.dumps(["score", 4.0]), rater="ann") == ["s-2 tiny"]
+    assert ids(desk, level="score=4") == ["s-1 tiny", "s-2 tiny"]
+    assert ids(desk, level="score=4", rater="ann") == ["s-2 tiny"]
     assert ids(desk, outcome="failures") == ids(desk, outcome="kind:bad-row") == ["s-3 tiny"]
     assert ids(desk, outcome="verdicts", rater="ann") == ["s-1 tiny", "s-2 tiny", "s-4 tiny"]
     assert ids(desk, mark="cut:reason") == ["s-2 tiny"]
     assert ids(desk, **{"group:bot": "v0"}, rater="bob") == ["s-2 tiny", "s-4 tiny"]
     assert ids(desk, rater="bob", outcome="failures") == []
-    assert len(desk.chosen(rater="ann", level=json.dumps(["score", 5.0])).table[0].split("because")) == 3
+    assert len(desk.chosen(rater="ann", level="score=5").table[0].split("because")) == 3
 
 
 def test_each_kept_column_has_a_filter_of_its_own(run: Path, file: Path) -> None:
@@ -167,7 +168,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(
             run_file, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
         )
-        assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
+        assert index.show(Selection(level="score=5", order="high")) == (400, 400)
         assert [case.id for case, *_ in index.page(8)] == many[1754::5]
         assert len(decoded) == verdicts.PAGE
 
@@ -194,7 +195,7 @@ def test_why_the_process_is_not_filtered_is_known(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(server, "install", refuse)
     door, unfiltered = server.open_door()
-    door.close()
+    door.server_close()
     assert unfiltered == "a thread is under another filter"
 
 
@@ -236,15 +237,6 @@ def test_the_token_works_once(desk: Desk) -> None:
     assert desk.ask("HEAD", path).status == desk.ask("POST", path).status == 403
 
 
-def test_asking_for_its_head_does_not_use_up_the_address(run: Path) -> None:
-    with RunFile.read(run) as opened:
-        gate = Gate(None, 4711, str)  # type: ignore[arg-type]
-        desk = Desk(gate, verdicts.Verdicts(opened, None), [])
-        assert desk.ask("HEAD", gate.address.removeprefix(ORIGIN)).status == 403
-        desk.sign_in()
-    assert desk.cookie.startswith("viewer=") and gate.folder.removeprefix("/") not in gate.address
-
-
 def test_paths_lead_nowhere_else(desk: Desk) -> None:
     folder = desk.gate.folder
     for path in ("/", "/table/0", folder, f"{folder}x/table/0", f"/x{folder}/table/0", "/favicon.ico", "//", "/../"):
@@ -260,21 +252,17 @@ def test_paths_lead_nowhere_else(desk: Desk) -> None:
     )
     inside += (f"/table/{'9' * 5000}", f"/case/0/{'9' * 30}", "/case/0/1e1", "/templates/case.html", "/table/0/")
     for path in inside:
-        assert desk.get(path).status in (404, 307), path
+        assert desk.get(path).status == 404, path
     assert desk.get(f"/table/0?page={'9' * 5000}").status == 200
     assert desk.ask("DELETE", f"{folder}/table/0").status == 403
-    assert refused(desk, "PUT", f"{folder}/table/0") == 405
+    assert refused(desk, "PUT", f"{folder}/table/0") == 404
 
 
-def test_forms_have_limits(desk: Desk) -> None:
-    folder = desk.gate.folder
+def test_a_form_that_can_not_be_read_leads_nowhere(desk: Desk) -> None:
     form = (("host", HOST), ("cookie", desk.cookie), ("origin", ORIGIN))
-    typed = (*form, ("content-type", "application/x-www-form-urlencoded"))
-    assert desk.ask("POST", f"{folder}/select", b"text=" + b"x" * 100_000, typed).status == 413
-    assert desk.ask("POST", f"{folder}/select", b"a=b&" * 200, typed).status == 400
-    assert desk.ask("POST", f"{folder}/select", b"\xff", typed).status == 400
-    assert desk.ask("POST", f"{folder}/select", b"{}", (*form, ("content-type", "text/plain"))).status == 415
-    for level in ("[", "[" * 10_000, '["score", "4"]', '["score"]', "5", '["score", 1e999]', '["score", NaN]'):
+    for body in (b"a=b&" * 200, b"\xff", b"a=%ff&b" * 101):
+        assert desk.ask("POST", f"{desk.gate.folder}/select", body, form).status == 404
+    for level in ("[", "[" * 10_000, "score=", "=4", "score=1e999", "score=NaN"):
         assert desk.chosen(level=level, order=level[:99], **{f"group:{level[:99]}": "x"}).status == 200
 
 
@@ -292,15 +280,14 @@ def test_every_answer_keeps_the_browser_from_keeping_loading_and_framing(desk: D
         assert all(each["href"].startswith(("#", f"{desk.gate.folder}/")) for each in told.page.of("a"))
 
 
-def test_the_cookie_is_for_this_folder_alone(run: Path) -> None:
-    with viewing(run, None) as desk:
-        pass
-    with RunFile.read(run) as opened:
-        gate = Gate(None, 4711, str)  # type: ignore[arg-type]
-        other = Desk(gate, verdicts.Verdicts(opened, None), [])
-        told = other.ask("GET", gate.address.removeprefix(ORIGIN)).header("set-cookie")
+def test_the_address_is_not_used_up_by_its_head_and_the_cookie_is_for_this_folder_alone(desk: Desk) -> None:
+    gate = Gate(Viewer(desk.index, print), 4711)
+    other = Desk(gate, desk.index, [])
+    path = gate.address.removeprefix(ORIGIN)
+    assert other.ask("HEAD", path).status == 403 and gate.folder.removeprefix("/") not in gate.address
+    told = other.ask("GET", path).header("set-cookie")
     assert "HttpOnly" in told and "SameSite=strict" in told and f"Path={gate.folder}/" in told
-    assert desk.cookie not in told
+    assert told.startswith("viewer=") and desk.cookie not in told
 
 
 def test_no_address_holds_what_a_person_searches_for(desk: Desk) -> None:
@@ -330,7 +317,7 @@ def test_hostile_data_change_no_tag(kind: str, tmp_path: Path) -> None:
         folder = tmp_path / str(len(made))
         folder.mkdir()
         make_run(folder, text)
-        with viewing(folder / "may.run", folder / "cases.jsonl", lang="de") as desk:
+        with viewing(folder / "may.run", folder / "cases.jsonl") as desk:
             pages = [desk.get("/table/0"), desk.get("/case/0/7")]
             pages.append(desk.chosen(text=text[:5000]))
             assert all(len(page.text) < 3_000_000 for page in pages)
@@ -362,6 +349,13 @@ def test_the_command_serves_one_port_under_a_filter_and_ends_with_ctrl_c(run: Pa
         folder = cookie.partition("Path=")[2].partition(";")[0]
         connection.request("GET", f"{folder}case/0/1", headers={"Cookie": cookie.partition(";")[0]})
         assert "the answer of s-1" in connection.getresponse().read().decode()
+        for method, size in (("POST", MOST_BYTES + 1), ("POST", "x"), ("BREW", 0), ("GET", "٣")):
+            connection.putrequest(method, f"{folder}select")
+            connection.putheader("Content-Length", str(size).encode())
+            connection.endheaders()
+            refused = connection.getresponse()
+            assert refused.status in (413, 501) and refused.headers["cache-control"] == "no-store"
+            assert folder not in refused.read().decode()
         status = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/status")]
         assert status and all("Seccomp:\t2" in each for each in status)
         sockets = [str(path.readlink()) for path in Path(f"/proc/{process.pid}/fd").iterdir()]

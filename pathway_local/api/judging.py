@@ -14,7 +14,6 @@ from weakref import finalize
 
 from pathway_local.api.rubric import Name, Rubric, check_names, in_python
 from pathway_local.api.run import Run
-from pathway_local.engines.allocation import Allocation
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
@@ -35,13 +34,12 @@ class Engine:
     """Keeps a judge loaded between calls of `judge`; unloads it when another one is needed or its `with` block ends.
 
     `kind` is vllm, transformers or auto. `gpus` is a number of GPUs or "all"; each gets an engine. `seal` keeps engines
-    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off"). Threads may share
-    an engine; their calls take turns. Processes may not.
+    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off"). An engine judges
+    for one call at a time, in the process that made it.
     """
 
     def __init__(self, kind: str = "auto", *, gpus: int | Literal["all"] | None = None, seal: Wanted = "auto") -> None:
         self.options = {"engine": None if kind == "auto" else kind, "gpus": gpus, "seal": seal}
-        Allocation("" if gpus is None else str(gpus))  # raises UsageError for no number
         self.cache = EngineCache()
 
     def __enter__(self) -> Self:
@@ -53,7 +51,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Free the judge once no call uses it; a later call of `judge` loads it again."""
+        """Free the judge; a later call of `judge` loads it again. Raises UsageError while a call uses it."""
         self.cache.close()
 
 

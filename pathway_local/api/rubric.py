@@ -2,14 +2,15 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import cleandoc
 
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.judging.plan import OPTIONS, flag
+from pathway_local.judging.plan import OPTIONS
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import declare_rubric, load_rubric, parse_rubric
+from pathway_local.system.options import flag
 from pathway_local.system.shipped import with_pages
 from pathway_local.verdict import Number
 
@@ -28,12 +29,12 @@ def check_names(*given: object) -> None:
 _MAPS = re.compile(r"--map (?:'(\w+=[^']+)'|(\w+=[^\s']+?)(?=[.,;]?(?:\s|$)))")
 
 
-def in_python(text: str) -> str:
+def in_python(text: str, options: Iterable[str] = OPTIONS) -> str:
     """Return a message or hint with a program's arguments in place of the command's options: `without_text`."""
     if maps := list(_MAPS.finditer(text)):
         told = dict((each[1] or each[2]).split("=", 1) for each in maps)
         text = f"{text[: maps[0].start()]}map={told}{text[maps[-1].end() :]}"
-    names = {flag(name): name for name in OPTIONS}
+    names = {flag(name): name for name in options}
     return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), with_pages(text))
 
 

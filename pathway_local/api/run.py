@@ -5,14 +5,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathway_local.api.rubric import Name, check_names
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.api.rubric import Name, check_names, in_python
+from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.output.export import VerdictTable
 from pathway_local.output.plain import as_json
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import found_by
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
+from pathway_local.system.options import declared
 from pathway_local.verdict import Value
 from pathway_local.words.language import ENGLISH, Language
 
@@ -64,9 +65,18 @@ class Run:
         """
         if analysis not in ANALYSES:
             raise UnknownName("analysis", analysis, ANALYSES)
-        with closing(RunFile.read(self.path)) as read, read.database.snapshot():
-            found = found_by(ANALYSES[analysis].load(), Scores(read), options)
-        return as_json(found, Language(ENGLISH))
+        loaded = ANALYSES[analysis].load()
+        names = declared(loaded.options)
+        try:
+            with closing(RunFile.read(self.path)) as read, read.database.snapshot():
+                found = found_by(loaded, Scores(read), options)
+        except PathwayError as error:
+            error.args, error.hint = (in_python(str(error), names),), in_python(error.hint, names)
+            raise
+        tables: list[dict[str, Any]] = as_json(found, Language(ENGLISH))
+        for note in (note for table in tables for note in table["notes"]):
+            note["text"] = in_python(note["text"], names)
+        return tables
 
     def summary(self, **options: object) -> list[dict[str, object]]:
         """Return what `pathway-local summary --json` prints: tables of scores, choices and failures."""

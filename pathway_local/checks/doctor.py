@@ -5,7 +5,6 @@ import platform
 import shlex
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -17,7 +16,7 @@ from pathway_local.engines.engine_list import ENGINES, installed_packages
 from pathway_local.errors import CasesError, EngineError, PathwayError, RunFileError
 from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
-from pathway_local.judges.weights import models_home, weights_hash
+from pathway_local.judges.weights import weights_hash
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
@@ -29,17 +28,13 @@ from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.machine import (
     CPU_BUILD,
     EITHER_BUILD,
-    GB,
     GPU_BUILD,
     TORCH_ALONE,
     Machine,
-    free_disk,
     this_machine,
     uses_gpu,
 )
 from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to, left_parts
-
-LITTLE_MEMORY, LITTLE_DISK = 2 * GB, GB
 
 _ALLOW = (
     "Allow users to make namespaces: Ubuntu since 23.10 needs "
@@ -49,17 +44,14 @@ _ALLOW = (
 _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
-def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
-    """Check the machine; runs would go to `folder`. Takes some seconds, half a minute with a GPU."""
+def machine_checks(machine: Machine) -> Iterator[Check]:
+    """Check the machine. Takes some seconds, half a minute with a GPU."""
     on_gpu = bool(machine.gpus) and uses_gpu()
     cuda: list[str] = []
     yield checked("seal", lambda: _seal(cuda, cuda=on_gpu))
     yield _gpu(machine)
     if on_gpu:
         yield _cuda(cuda[0] if cuda else "no: the seal could not be tried")
-    yield _memory(machine)
-    for name, place in {"run": folder, "models": models_home(), "temporary files": Path(tempfile.gettempdir())}.items():
-        yield _disk(name, place)
 
 
 def _seal(found: list[str], *, cuda: bool) -> Check:
@@ -100,21 +92,6 @@ def _cuda(found: str) -> Check:
         fix = "Run `nvidia-smi`; if it lists the GPU, try the same outside the seal with `judge --seal off`."
         return Check("CUDA inside the seal", "problem", found.removeprefix("no: "), fix)
     return Check("CUDA inside the seal", "ok", found)
-
-
-def _memory(machine: Machine) -> Check:
-    free = f"{machine.free_memory / GB:.1f} GB free"
-    if machine.free_memory < LITTLE_MEMORY:
-        return Check("memory", "problem", free, "Stop other programs, or raise this container's limit.")
-    return Check("memory", "ok", free)
-
-
-def _disk(name: str, folder: Path) -> Check:
-    free = free_disk(folder)
-    found = f"{free / GB:.1f} GB free for {folder.absolute()}"
-    if free < LITTLE_DISK:
-        return Check(f"disk, {name}", "problem", found, "Free some space, or name another folder.")
-    return Check(f"disk, {name}", "ok", found)
 
 
 def version_checks() -> Iterator[Check]:
@@ -214,8 +191,7 @@ def _run(path: Path) -> Check:
 
 def _trail(path: Path) -> Check:
     with RunFile.read(path, None) as run, run.database.snapshot():
-        trail = AuditTrail(run.database)
-        trail.check()
+        AuditTrail(run.database).check()
         check_content(run.database)
         return Check("audit trail", "ok", "as recorded; the outcomes match it")
 
@@ -253,7 +229,7 @@ def examine(target: Path | None = None, judge: str | None = None, registry: Path
     If something can't be checked, that is itself a problem, and the other checks still run.
     """
     machine = this_machine()
-    yield from machine_checks(machine, target.parent if target else Path())
+    yield from machine_checks(machine)
     yield from version_checks()
     judges = Registry({})
     try:

@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import option
 from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
-from pathway_local.cli.options import Force
+from pathway_local.cli.options import Force, option
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose

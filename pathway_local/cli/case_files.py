@@ -31,7 +31,7 @@ def sheet_of(run: RunFile, cases: Path, rubrics: Collection[Rubric], given: Mapp
     how = _read(given)
     if key := how.pop("pseudonyms", None):
         how["pseudonyms"] = Pseudonyms.of_file(key)
-    sheet = cases_of(cases, rubrics, run, **how)
+    sheet = cases_of(cases, rubrics, run, **opening(how), **how)
     for note in sheet.notes:
         notice(note)
     return sheet
@@ -39,11 +39,19 @@ def sheet_of(run: RunFile, cases: Path, rubrics: Collection[Rubric], given: Mapp
 
 def cases_given(run: Path, cases: Path, rubric: str | None, given: Mapping[str, Any]) -> Given:
     """Return a run, which may be a new one, with a cases file, read as the options say. Raises UsageError."""
-    return Given(run, cases, load_rubric, rubric, **_read(given))
+    read = _read(given)
+    return Given(run, cases, load_rubric, rubric, how=opening(read), **read)
 
 
 def _read(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {**given, "mapping": columns_by_input(given.get("mapping", ()))}
+    names = {"id": "id_column", "map": "mapping"}
+    return {names.get(name, name): columns_by_input(value) if name == "map" else value for name, value in given.items()}
+
+
+def opening(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of `open_sheet` out of those that the user typed, and return them."""
+    names = {"encoding": "encoding", "header_row": "header_row", "sheet": "title"}
+    return {name: given.pop(option) for option, name in names.items() if option in given}
 
 
 def read_privately(*files: Path) -> None:

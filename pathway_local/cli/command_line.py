@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
-from pathway_local.cli.command_help import pasted
+from pathway_local.cli.options import pasted
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES

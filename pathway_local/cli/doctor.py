@@ -8,8 +8,7 @@ import typer
 
 from pathway_local.check import Check
 from pathway_local.checks.doctor import examine
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import AsJson, Models
+from pathway_local.cli.options import App, AsJson, Models, option
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import EngineError
 

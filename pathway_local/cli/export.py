@@ -5,8 +5,7 @@ from shlex import quote
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Force, Run, taking
+from pathway_local.cli.options import READING, App, Force, Run, option
 from pathway_local.cli.show import note_export
 from pathway_local.cli.terminal import check_new, notice, tell
 from pathway_local.output.export import export as write
@@ -20,18 +19,14 @@ app = App()
 @app.with_examples(
     "pathway-local export my.run --out verdicts.csv",
     "pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv",
+    given=READING,
 )
-@taking(READING)
 def export(
     run: Run,
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
     given: dict[str, Any],
     onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
     columns: Annotated[str, option("NAMES", "Only these columns, such as case,score,label,reason.", "--columns")] = "",
-    every: Annotated[
-        bool,
-        option("", "With --onto: add more than score, label, reason and confidence.", "--all-columns"),
-    ] = False,
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -46,7 +41,7 @@ def export(
             remarks = write(read, out, force=force, only=only)
         else:
             sheet = sheet_of(read, onto, read.rubrics().values(), given)
-            remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
+            remarks = export_onto(read, sheet, out, force=force, only=only)
     for remark in remarks:
         notice(remark)
     note_export(run, out)

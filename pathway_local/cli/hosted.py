@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
+from pathway_local.cli.options import MATCHING, App, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, option
 from pathway_local.cli.terminal import need_consent, notice, talk
 from pathway_local.ratings.cases_given import CasesGiven
 from pathway_local.ratings.hosted_requests import HostedRequests, Service
@@ -27,8 +26,7 @@ app = App(
 )
 
 
-@app.with_examples(*EXAMPLES)
-@taking(MATCHING)
+@app.with_examples(*EXAMPLES, given=MATCHING)
 def export(
     run: RunToBe,
     cases: CasesOption,

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
+from pathway_local.cli.case_files import cases_given, opening, read_privately
+from pathway_local.cli.options import MATCHING, App, RubricIfSeveral, Run, option
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.ratings.import_ratings import Imported, import_ratings, import_with_cases
@@ -29,8 +28,8 @@ app = App()
     "    --rater author --score meant_score",
     "pathway-local import my.run results.jsonl --kind hosted --rater their-judge",
     name="import",
+    given=MATCHING,
 )
-@taking(MATCHING)
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
@@ -52,17 +51,16 @@ def import_(
     which an import reads one (--rater and --score); the results of a batch service or of `vllm run-batch`; or a table
     with raw replies in a column `reply`. If a reply failed, the exit code is 1.
     """
-    if "mapping" in given and not cases:
+    if "map" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
     read_privately(file, run, *([cases] if cases else []))
-    form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
-    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, **form)
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, how=opening(given))
     with _problems_told():
         if cases:
             found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)
         else:
             key = Pseudonyms.of_file(given["pseudonyms"]) if "pseudonyms" in given else None
-            wanted = replace(wanted, rubric=rubric, id_column=given.get("id_column"), pseudonyms=key)
+            wanted = replace(wanted, rubric=rubric, id_column=given.get("id"), pseudonyms=key)
             with RunFile.open(run) as opened:
                 found = import_ratings(opened, wanted, sys.argv)
     show(found)

@@ -12,8 +12,7 @@ import typer
 
 from pathway_local.case import placed
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import of_judge, taking
+from pathway_local.cli.options import App, option, options_of
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, talk, tell
@@ -23,7 +22,7 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
-from pathway_local.judging.plan import OPTIONS, Plan, default_run, read_plan
+from pathway_local.judging.plan import Plan, default_run, read_plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
@@ -84,8 +83,8 @@ _T = TypeVar("_T")
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
     "pathway-local judge examples/pathway-answer.csv --run my.run --out my.csv",
+    given=options_of(Plan),
 )
-@taking(of_judge(*OPTIONS))
 def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx.")],
     given: dict[str, Any],

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 import yaml
 
-from pathway_local.cli.command_help import App
 from pathway_local.cli.judges_test import test
-from pathway_local.cli.options import AsJson, Models
+from pathway_local.cli.options import MATCHING, App, AsJson, Models, options_of
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judging.plan import Plan
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import INTERRUPTED
 
@@ -114,6 +114,7 @@ app.with_examples(
     "    --cases answers.csv --out test.xlsx",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
+    given=MATCHING | options_of(Plan, "models", "engine", "detail", "temperature", "think"),
 )(test)
 
 
@@ -126,7 +127,7 @@ def fetch(name: Name, models: Models = None) -> None:
     """
     # The hub's client reads this when it is imported, and then tells the hub less about this machine.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    from pathway_local.judges.fetch import check_source, registry_line
+    from pathway_local.judges.fetch import check_source
     from pathway_local.judges.fetch import fetch as take
 
     spec = load_registry(models).get(name)
@@ -135,14 +136,12 @@ def fetch(name: Name, models: Models = None) -> None:
         notice(f"the entry of {spec.name} names no revision: fetching the newest")
     talk.say(f"fetching {spec.source}; licence: {spec.licence}")
     try:
-        folder, record = take(spec)
+        folder, line = take(spec)
     except KeyboardInterrupt:
         talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED) from None
     talk.say(f"fetched: {folder}")
     if not spec.sha256:
-        talk.say(
-            "the registry has no hash of these files: the first fetch trusts their source, and later ones must match it"
-        )
+        talk.say("the registry has no hash of these files: this fetch trusts their source")
     talk.say("To accept only these exact files, put this into your models.yaml:")
-    data.say(registry_line(spec, record))
+    data.say(line)

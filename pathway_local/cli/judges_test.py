@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.command_help import option
-from pathway_local.cli.options import AsJson, Force, Full, Out, of_judge, taking
+from pathway_local.cli.options import AsJson, Force, Full, Out, option
 from pathway_local.cli.terminal import talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
@@ -20,7 +19,6 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 
 
-@taking(of_judge("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think"))
 def test(
     judges: Annotated[list[str], typer.Argument(metavar="JUDGE", help="Judges' names or folders.")],
     rubric: Annotated[str, option("RUBRIC", "The rubric's name or file.", "--rubric", "-r")],
@@ -68,10 +66,9 @@ def test(
     watched(plan, lambda plan, progress: run_self_test(plan, tested, n, progress, sys.argv))
     with RunFile.read(plan.run, "self-test") as read:
         data = Scores(read)
-        table, labels = self_test_table(data, tested, names, cases.name), data.labels
+        tables = [self_test_table(data, tested, names, cases.name).with_cautions(data.labels)]
     talk.say(f"run: {plan.run}")
-    tables = [table.with_cautions(labels)]
-    deliver(tables, labels, plan.run, out=out, full=full, as_json=as_json, force=force)
+    deliver(data, tables, plan.run, out=out, full=full, as_json=as_json, force=force)
 
 
 def _judges(plan: Plan) -> list[str]:

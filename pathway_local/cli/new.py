@@ -9,8 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from pathway_local.cli.command_help import option
-from pathway_local.cli.options import Force
+from pathway_local.cli.options import Force, option
 from pathway_local.cli.terminal import check_new, complain, data, notice, print_text
 from pathway_local.errors import RubricError, UnknownName, UsageError
 from pathway_local.rendering.rubric_check import inspect

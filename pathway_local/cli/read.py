@@ -3,32 +3,29 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from pathway_local.cli.analyses import kinds_of
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Force, Lang, Page, Run, taking
+from pathway_local.cli.options import READING, App, Force, Lang, Page, Run, option, options_of
 from pathway_local.cli.show import note_export
 from pathway_local.cli.terminal import notice, talk
-from pathway_local.judging.plan import flag
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.reading import reading_page
-from pathway_local.results.analysis import checked, naming
 from pathway_local.results.reading_list import ReadOptions, reading_lists
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.scores.scores import Scores
+from pathway_local.system.options import checked
 from pathway_local.words.language import Language
 
 app = App()
-ORDER = kinds_of(ReadOptions)
+ORDER = options_of(ReadOptions)
 
 
 @app.with_examples(
     "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
     "pathway-local read my.run --cases cases.csv --out apart.html --by disagreement",
+    given=ORDER | READING,
 )
-@taking({**ORDER, **READING})
 def read(
     run: Run,
     cases: Annotated[Path, option("FILE", "The cases file, for their texts.")],
@@ -42,8 +39,7 @@ def read(
     Cases picked so are not a random sample, so their labels can't correct a judge's mean.
     """
     say = Language(lang)
-    with naming(flag):
-        options = checked(ReadOptions, {name: given.pop(name) for name in ORDER if name in given})
+    options = checked(ReadOptions, {name: given.pop(name) for name in ORDER if name in given})
     check_page(out, force=force)
     read_privately(cases, run)
     with RunFile.read(run) as opened, opened.database.snapshot():

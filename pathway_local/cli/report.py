@@ -3,20 +3,17 @@
 import sys
 from typing import Annotated, Any
 
-from pathway_local.cli.analyses import kinds_of
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import Force, Lang, Page, Run, Title, taking
+from pathway_local.cli.options import App, Force, Lang, Page, Run, Title, option, options_of
 from pathway_local.cli.show import note_export, terminal_words
 from pathway_local.cli.terminal import notice, tell
-from pathway_local.judging.plan import flag
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
-from pathway_local.results.analysis import checked, naming
 from pathway_local.results.report import ReportOptions
 from pathway_local.results.report import report as read_for_report
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
+from pathway_local.system.options import checked
 from pathway_local.words.language import Language
 
 app = App()
@@ -26,8 +23,8 @@ app = App()
     "pathway-local report my.run --out report.html",
     "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
     "    --between chatbot=v1,v2",
+    given=options_of(ReportOptions),
 )
-@taking(kinds_of(ReportOptions))
 def report(
     run: Run,
     out: Page,
@@ -44,8 +41,8 @@ def report(
     The page holds no text of a case and no case id; `read` writes a page with the cases to read.
     """
     check_page(out, force=force)
-    say = Language(lang, flag)
-    with RunFile.read(run) as read, read.database.snapshot(), naming(flag):
+    say = Language(lang)
+    with RunFile.read(run) as read, read.database.snapshot():
         data = Scores(read)
         found = read_for_report(data, checked(ReportOptions, given))
     for said in data.notices:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import MATCHING, CasesOption, Force, Lang, RubricIfSeveral, RunToBe, Title, taking
+from pathway_local.cli.options import MATCHING, App, CasesOption, Force, Lang, RubricIfSeveral, RunToBe, Title, option
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import is_page
@@ -33,8 +32,8 @@ app = App()
     "    --n 8 --seed 7 --out rate.xlsx",
     "pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\",
     "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate.html",
+    given=MATCHING,
 )
-@taking(MATCHING)
 def sample(
     run: RunToBe,
     cases: CasesOption,

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.measure import Measurement
 
 from pathway_local.cli.terminal import ENDLESS, Screen, data, notice, table
-from pathway_local.judging.plan import flag
 from pathway_local.output.export import record_export
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.results.table import Table
@@ -18,7 +17,7 @@ from pathway_local.words.language import Language
 
 def terminal_words(lang: str = "en") -> Language:
     """The language as the terminal writes it."""
-    return Language(lang, flag, "-")
+    return Language(lang, "-")
 
 
 def show(tables: Sequence[Table], say: Language, *, full: bool | None = None) -> None:

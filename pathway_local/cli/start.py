@@ -10,11 +10,10 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.case_files import close_off, example, first_rows
-from pathway_local.cli.command_help import App
 from pathway_local.cli.export import export
 from pathway_local.cli.judge import heeded
 from pathway_local.cli.new import new
-from pathway_local.cli.options import Lang, Models
+from pathway_local.cli.options import App, Lang, Models
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.report import report
 from pathway_local.cli.show import show, terminal_words
@@ -24,7 +23,7 @@ from pathway_local.judges.judge_card import judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.plan import default_run, flag, read_plan
+from pathway_local.judging.plan import default_run, read_plan
 from pathway_local.judging.progress import Progress
 from pathway_local.judging.recorder import Tally
 from pathway_local.results.analysis import found_by
@@ -38,6 +37,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, is_row_of_texts, names_of
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.system.machine import this_machine
+from pathway_local.system.options import flag
 from pathway_local.system.private_file import closing_command, exposures
 from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.visible import visible
@@ -120,7 +120,7 @@ class Dialog:
         shown = ["pathway-local", "summary", str(self.run), *_typed(self._grouped() | self._in_language())]
         talk.say(f"$ {shlex.join(shown)}", "bold")
         with RunFile.read(self.run) as run, run.database.snapshot():
-            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped(), flag)), self._say)
+            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped())), self._say)
         failed = 0
         for command, write in self.results():
             try:

@@ -5,42 +5,27 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import READING, Lang, Run, taking
+from pathway_local.cli.options import READING, App, Run, option
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
-from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
-from pathway_local.system.machine import version_of
-from pathway_local.words.language import Language
+from pathway_local.viewer.app import Viewer
+from pathway_local.viewer.server import open_door, serve
+from pathway_local.viewer.verdicts import CaseTexts, Verdicts
 
 app = App()
 
 
-@app.with_examples(
-    "pathway-local view my.run --cases examples/pathway-answer.csv",
-    "pathway-local view my.run --lang es",
-)
-@taking(READING)
+@app.with_examples("pathway-local view my.run --cases examples/pathway-answer.csv", given=READING)
 def view(
     run: Run,
     given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.")] = None,
-    lang: Lang = "en",
 ) -> None:
     """Look through a run in the browser: filter, sort and search verdicts, and read cases.
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
     meanwhile; `runs remove-rater` and `runs purge` need the viewer to have ended.
     """
-    if not version_of("starlette") or not version_of("uvicorn"):
-        hint = "Install them: `pip install '.[view]'` in this project's folder."
-        raise UsageError("the viewer needs the packages starlette and uvicorn", hint)
-    # Imported here: the packages may be missing.
-    from pathway_local.viewer.app import Viewer
-    from pathway_local.viewer.server import open_door, serve
-    from pathway_local.viewer.verdicts import CaseTexts, Verdicts
-
-    say = Language(lang)
     tell_exposed(run, *([cases] if cases else []))
     door, unfiltered = open_door()
     if unfiltered:
@@ -51,7 +36,7 @@ def view(
             notice("without --cases FILE the viewer shows verdicts without texts")
         tell(f"reading {run}")
         verdicts = Verdicts(opened, CaseTexts(sheet) if sheet else None)
-        serve(door, Viewer(verdicts, say), tell_fault, _tell_address)
+        serve(door, Viewer(verdicts, tell_fault), _tell_address)
     talk.say("ended")
 
 

@@ -20,7 +20,7 @@ from pathway_local.judges.engine_settings import PARALLEL
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_folder
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.plan import Plan, flag
+from pathway_local.judging.plan import Plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_file import RunFile
@@ -28,6 +28,7 @@ from pathway_local.runs.split import MOST, split_run
 from pathway_local.sealing.launch import start_process
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.machine import uses_gpu
+from pathway_local.system.options import flag
 from pathway_local.system.shipped import python_path
 
 PARTS_EACH = 4

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Lock
 from typing import Self
 
-from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.allocation import LoadPlan
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import UsageError
@@ -18,19 +18,18 @@ from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.sealing.seal import Wanted
 
-Planned = tuple[str, EngineConfig, Wanted, Allocation]
-"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many engines."""
+Planned = tuple[str, EngineConfig, Wanted, str]
+"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many GPUs."""
 
 
 class EngineCache:
     """Keeps the engine of one judge, or its several engines, until a job needs another one; and every tokenizer.
 
-    A second job with the same judge then starts at once. Jobs take turns, and belong to the process that made the
-    cache. Leaving it as a context manager closes it.
+    A second job with the same judge then starts at once. Leaving it as a context manager closes it.
     """
 
     def __init__(self) -> None:
-        self._process, self._turn, self._thread = os.getpid(), Lock(), 0
+        self._process, self._turn = os.getpid(), Lock()
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Engines] | None = None
         self._planned: tuple[Planned, LoadPlan] | None = None
@@ -42,28 +41,18 @@ class EngineCache:
         self.close()
 
     @contextmanager
-    def turn(self, notify: Callable[[str], None] = lambda notice: None) -> Iterator[None]:
-        """Use the engine for one job; wait while a job in another thread uses it.
-
-        Raises UsageError in a forked process, and inside a job of this same thread, which would wait for ever.
-        """
-        if os.getpid() != self._process:
-            said = "this process was forked from the one that made the engine, and can't use it"
-            raise UsageError(said, "Make an engine in each process.")
-        if self._turn.locked():
-            if self._thread == get_ident():
-                said = "the engine is judging for a call that has not returned, and this call comes from inside it"
-                raise UsageError(said, "Call again after the first call has returned, or use another engine.")
-            notify("another thread is using the engine: waiting until it has finished")
-        with self._turn:
-            try:
-                self._thread = get_ident()
-                yield
-            finally:
-                self._thread = 0
+    def turn(self) -> Iterator[None]:
+        """Use the engine for one job. Raises UsageError while another job uses it, and in a forked process."""
+        if os.getpid() != self._process or not self._turn.acquire(blocking=False):
+            said = "the engine judges for a call that has not returned, or for the process that made it"
+            raise UsageError(said, "Call again after that call has returned, or make an engine for each.")
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
-        """Wait for the job that uses the engine, then free it; in a forked process, leave it to its parent."""
+        """Free the engine, unless a job uses it (UsageError); in a forked process, leave it to its parent."""
         if os.getpid() == self._process:
             with self.turn():
                 self.free()
@@ -120,7 +109,7 @@ class EngineCache:
         return engine
 
     def free(self) -> None:
-        """End the engine, if any, and all its work in flight; only the job whose turn it is may call this."""
+        """End the engine, if any, and all its work in flight."""
         loaded, self._engine = self._engine, None
         if loaded:
             loaded[1].close()

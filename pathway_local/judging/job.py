@@ -3,7 +3,6 @@
 import os
 import platform
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -38,8 +37,6 @@ from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.verdict import Value
 
-SHOW_SECONDS = 0.5
-
 
 class Watcher:
     """Shows how a job goes, and may end it early; this one shows nothing and never does."""
@@ -57,7 +54,7 @@ class Watcher:
         """Show that the judge's engine is loaded."""
 
     def watch(self, tally: Tally) -> None:
-        """Show a tally whose outcomes are on the disk; called now and then, and at the end."""
+        """Show a tally whose outcomes are on the disk; called whenever some were stored, and at the end."""
 
     def end(self) -> None:
         """Called once nothing more is shown."""
@@ -76,7 +73,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         raise UsageError("a cluster is for the command judge", "Leave cluster out, or give the command.")
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
-        stack.enter_context(loaded.turn(watcher.notice))
+        stack.enter_context(loaded.turn())
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
         prepared = prepare(plan, existing, loaded, watcher.notice)
@@ -207,18 +204,11 @@ class _ScoringJob:
         pool: Pool,
         window: int,
     ) -> Tally:
-        shown = time.monotonic()
-
-        def show(tally: Tally, *, now: bool = False) -> None:
-            nonlocal shown
-            if now or time.monotonic() - shown >= SHOW_SECONDS:
-                self.watcher.watch(tally)
-                shown = time.monotonic()
-
-        judging = JudgingLoop(recorder, raters, pool, window=window, watch=show, stopped=self.watcher.stopped)
+        watch, stopped = self.watcher.watch, self.watcher.stopped
+        judging = JudgingLoop(recorder, raters, pool, window=window, watch=watch, stopped=stopped)
         self.watcher.begin(judge.name, self.prepared.total * len(raters))
-        tally = judging.judge(self.prepared.rows(self.watcher.stopped))
-        show(tally, now=True)
+        tally = judging.judge(self.prepared.rows(stopped))
+        watch(tally)
         return tally
 
 

@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, field, fields
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from pathway_local.engines.allocation import Allocation
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.engines.engine_list import engine_names
+from pathway_local.errors import UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
@@ -18,7 +18,7 @@ from pathway_local.runs.file_errors import RunKind
 from pathway_local.runs.split import MOST
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.system.safe_yaml import first_complaint
+from pathway_local.system.options import Says, checked, declared, flag
 
 _STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
@@ -26,11 +26,6 @@ LARGEST = 2**63
 
 OF_RATER = ("judge", "rater", "engine", "detail", "samples", "temperature", "orders", "seed", "think")
 """Options that define a rater: a run that continues has its own raters."""
-
-
-def flag(name: str) -> str:
-    """Return an option's name on the command line."""
-    return f"--{name.replace('_', '-')}"
 
 
 def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> Mapping[str, str]:
@@ -94,63 +89,88 @@ class Plan:
     run: Path
     _: KW_ONLY
     kind: RunKind = ""
-    id: str | None = None
-    encoding: str = ""
-    header_row: Annotated[int | None, Field(ge=1, le=100_000)] = None
-    sheet: str = ""
-    map: Annotated[Mapping[str, str], BeforeValidator(_mapped)] = field(default_factory=dict)
-    keep: Annotated[Sequence[str] | None, BeforeValidator(_kept)] = ()
-    truncate: str | None = None
-    limit: Annotated[int | None, Field(ge=1, le=LARGEST)] = None
-    rubric: Sequence[InstanceOf[Rubric]] = ()
-    judge: Annotated[Sequence[str], BeforeValidator(_several)] = ()
-    rater: str | None = None
-    models: OwnPath = None
-    engine: str = "auto"
-    detail: Detail = "full"
-    samples: Annotated[int, Field(ge=1, le=100)] = 1
-    temperature: Annotated[float, Field(ge=0, le=5)] = 0.0
-    orders: Orders | None = None
-    seed: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
-    think: Annotated[str, BeforeValidator(str)] = "0"
-    gpus: Annotated[str, BeforeValidator(str)] = ""
-    engines: Annotated[int, Field(ge=1, le=64)] = 1
-    cluster: str = ""
-    workers: Annotated[int, Field(ge=1, le=MOST)] = 1
-    engine_log: OwnPath = None
-    seal: Wanted = "auto"
-    without_text: bool = False
-    pseudonyms: OwnPath = None
+    id: Annotated[str | None, Says("COLUMN", "Column with the cases' ids.")] = None
+    encoding: Annotated[str, Says("NAME", "Encoding of a text file, such as cp1252; default: UTF-8.")] = ""
+    header_row: Annotated[
+        int | None, Field(ge=1, le=100_000), Says("N", "Row that names the columns; default: the first.")
+    ] = None
+    sheet: Annotated[str, Says("NAME", "Sheet of a workbook; default: the first.")] = ""
+    map: Annotated[
+        Mapping[str, str],
+        BeforeValidator(_mapped),
+        Says("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each."),
+    ] = field(default_factory=dict)
+    keep: Annotated[
+        Sequence[str] | None,
+        BeforeValidator(_kept),
+        Says("COLUMN", "Metadata column to keep in the run, or all; repeat for more."),
+    ] = ()
+    truncate: Annotated[str | None, Says("INPUT", "Input to cut at its end if a prompt is too long.")] = None
+    limit: Annotated[
+        int | None,
+        Field(ge=1, le=LARGEST),
+        Says("N", "Judge only N cases, drawn at random by --seed; more in a later command."),
+    ] = None
+    rubric: Annotated[
+        Sequence[InstanceOf[Rubric]], Says("RUBRIC", "A rubric's name or file; repeat for more.", "-r")
+    ] = ()
+    judge: Annotated[
+        Sequence[str],
+        BeforeValidator(_several),
+        Says("JUDGE", "A judge's name or folder; repeat for more (default: the run's, else demo).", "-j"),
+    ] = ()
+    rater: Annotated[str | None, Says("NAME", "The judge's name as a rater; default: the judge's own.")] = None
+    models: Annotated[OwnPath, Says("FILE", "Your own models.yaml; it overrides built-in entries.")] = None
+    engine: Annotated[str, Says("ENGINE", f"One of {', '.join(engine_names())}.")] = "auto"
+    detail: Annotated[
+        Detail, Says("DETAIL", "How much the judge writes: full, through-score (stop after the last score) or score.")
+    ] = "full"
+    samples: Annotated[int, Field(ge=1, le=100), Says("N", "Replies to draw for each case and average.")] = 1
+    temperature: Annotated[
+        float, Field(ge=0, le=5), Says("X", "Sampling temperature; at 0 the likeliest token is taken.")
+    ] = 0.0
+    orders: Annotated[
+        Orders | None,
+        Says("ORDERS", "Orders of two responses to compare: both, one (as in the file) or random (default: both)."),
+    ] = None
+    seed: Annotated[int | None, Field(ge=0, le=LARGEST), Says("N", "Seed of sampling and --limit (default: 0).")] = None
+    think: Annotated[
+        str,
+        BeforeValidator(str),
+        Says("TOKENS", "Let the judge think first, for at most this many tokens, or as its entry says: auto."),
+    ] = "0"
+    gpus: Annotated[
+        str,
+        BeforeValidator(str),
+        Field(pattern=r"^(|all|[1-9]\d{0,2})$"),
+        Says("N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine)."),
+    ] = ""
+    cluster: Annotated[str, Says("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.")] = ""
+    workers: Annotated[int, Field(ge=1, le=MOST), Says("N", "With --cluster: how many parts to judge at a time.")] = 1
+    engine_log: Annotated[
+        OwnPath, Says("FILE", "Write everything that the engine prints while it loads; no case text.")
+    ] = None
+    seal: Annotated[
+        Wanted, Says("SEAL", "Keep the engine off networks: auto (as far as possible), required or off.")
+    ] = "auto"
+    without_text: Annotated[bool, Says("", "Store scores only, not what the judge writes.")] = False
+    pseudonyms: Annotated[
+        OwnPath, Says("KEYFILE", "Key of the pseudonyms that replace ids; a new run makes a missing file.")
+    ] = None
 
-    @property
-    def allocation(self) -> Allocation:
-        """The engines that the options name. Raises UsageError."""
-        return Allocation(self.gpus, self.engines)
 
-
-OPTIONS = tuple(each.name for each in fields(Plan) if each.name not in ("cases", "run", "kind"))
+OPTIONS = tuple(declared(Plan))
 """The options of `judge`, by the names of their fields in `Plan`."""
 
 
 def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     """Return the plan with the options that a user gave; None stands for the default. Raises UsageError."""
     given = {name: value for name, value in given.items() if value is not None}
-    for name in given:
-        if name not in OPTIONS:
-            raise UnknownName("option of judge", name, OPTIONS)
-    try:
-        plan = Plan(cases, run, **given)
-    except ValidationError as error:
-        keys, _, said = first_complaint(error)
-        name = str(keys[0])
-        value = given[name]
-        shown = repr(value)[:20] if isinstance(value, str | int | float) else f"(a {type(value).__name__})"
-        raise UsageError(f"{flag(name)} {shown}: {said}", "See `pathway-local judge --help`.") from None
-    plan.allocation  # noqa: B018  refuses a wrong number of GPUs
+    plan = checked(Plan, given, cases, run)
     if plan.workers > 1 and not plan.cluster:
-        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
-    if plan.cluster and (plan.gpus or plan.engines > 1):
-        raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N.")
+    if plan.cluster and plan.gpus:
+        raise UsageError("--gpus is for this machine", "With --cluster, give --workers N.")
     for name in OF_RATER if run.exists() and not plan.rubric else ():
         if name in given:
             raise UsageError(

@@ -11,7 +11,7 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.allocation import LoadPlan, load_plan
 from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
@@ -170,12 +170,11 @@ def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    named = {"--encoding": plan.encoding, "--header-row": plan.header_row, "--sheet": plan.sheet}
-    for flag, given in named.items():
-        if given and not isinstance(plan.cases, Path):
-            raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
+    how = {"encoding": plan.encoding, "header_row": plan.header_row, "title": plan.sheet}
+    if any(how.values()) and not isinstance(plan.cases, Path):
+        raise UsageError("--encoding, --header-row or --sheet is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.header_row, plan.sheet)
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, **how)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
@@ -225,9 +224,9 @@ def engine_plan(
 
     def estimate() -> LoadPlan:
         kind, steps = engine_kind(settings.engine), sum(_steps(rater, prepared.total) for rater in raters)
-        return plan.allocation.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
+        return load_plan(plan.gpus, kind, judge, this_machine(), options, settings.dtype, steps)
 
-    planned = loaded.planned((settings.engine, whole, plan.seal, plan.allocation), estimate)
+    planned = loaded.planned((settings.engine, whole, plan.seal, plan.gpus), estimate)
     return replace(whole, settings={**options, **planned.settings}), planned
 
 

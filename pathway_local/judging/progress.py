@@ -9,8 +9,9 @@ from pathway_local.judging.job import Watcher
 from pathway_local.judging.recorder import Tally
 from pathway_local.system.visible import visible
 
-FIRST_LINE, LAST_GAP = 10.0, 1800.0
-"""If no line changes: seconds to the first line of progress; each gap is twice the one before, up to the last."""
+SHOW_SECONDS, FIRST_LINE, LAST_GAP = 0.5, 10.0, 1800.0
+"""Seconds between two changes of the line. If no line changes, to the first line of progress; each gap is twice the one
+before, up to the last."""
 
 
 class Progress(Watcher):
@@ -45,7 +46,7 @@ class Progress(Watcher):
         """Show how many cases are done."""
         self._total = tally.done if tally.complete else self._total
         self._untold = tally
-        if self._changes or time.monotonic() - self._shown >= self._gap:
+        if time.monotonic() - self._shown >= (SHOW_SECONDS if self._changes else self._gap):
             self._gap = min(2 * self._gap, LAST_GAP)
             self._tell(tally)
 

@@ -49,7 +49,7 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
     if chosen.thinking:
         fields[thinking] = _clean(chosen.thinking, cut=True)
     cut = (*([thinking] if chosen.thinking_cut else []), *chosen.cut)
-    return Verdict(scores, fields, (*marks, *(f"{CUT}:{name}" for name in cut)))
+    return Verdict(output_format.with_totals(scores), fields, (*marks, *(f"{CUT}:{name}" for name in cut)))
 
 
 def _score(slot: Slot, completions: Sequence[Completion]) -> Score:

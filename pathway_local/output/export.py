@@ -1,10 +1,10 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
+from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
 from pathway_local.output.export_columns import (
     CASE_COLUMNS,
@@ -17,15 +17,11 @@ from pathway_local.output.export_columns import (
     columns_by_rubric,
     names,
 )
-from pathway_local.output.plain import sheet_of
 from pathway_local.results.reading_list import NOTES, reason_field
-from pathway_local.results.summary import SECTION, summary_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV
@@ -36,7 +32,6 @@ from pathway_local.verdict import Failure, Value
 
 EXPORT = "export"
 FAILURE = "failure"
-RATER = "rater"
 RUNS = "rows with cells that a spreadsheet may run as formulas, copied as they are"
 SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
 
@@ -45,19 +40,12 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
     """Write a row for each case, rater and rubric, in the order of the cases file; returns notes for the user.
 
     Columns that no row fills are left out, except `failure`; `only` names those to write, in their order. A workbook
-    also gets a sheet with the summary and one with the failures. Raises UsageError.
+    also gets a sheet with the failures. Raises UsageError.
     """
     table = VerdictTable(run, only)
-
-    def further() -> Iterator[Page]:
-        # They come last: only then are all failures known.
-        data = Scores(run)
-        yield sheet_of([each for each in summary_of(data) if each.section == SECTION], "summary", data.labels)
-        if table.failures:
-            yield Page("failures", table.failure_columns, table.failures)
-
-    cut = write_table(target, table.columns, table.rows(), further(), force=force)
-    return _remarks(cut, table.purge)
+    # The sheet of failures comes last: only then are all known.
+    further = (Page("failures", table.failure_columns, table.failures) for _ in "1" if table.failures)
+    return _remarks(write_table(target, table.columns, table.rows(), further, force=force), table.purge)
 
 
 class VerdictTable:
@@ -74,10 +62,8 @@ class VerdictTable:
         ends = {name for rater in raters for name in self._of[rater.rubric].ends(rater)}
         ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
         self._metadata = MetadataColumns(run, fields)
-        first, last = (
-            (*names(CASE_COLUMNS), *self._metadata.names),
-            [each for each in names(END_COLUMNS) if each in ends],
-        )
+        first = [*names(CASE_COLUMNS), *self._metadata.names]
+        last = [each for each in names(END_COLUMNS) if each in ends]
         self.columns, self.failure_columns = [*first, *fields, *last], [*first, *last]
         if only:
             self.columns = _chosen(only, self.columns, run)
@@ -87,8 +73,7 @@ class VerdictTable:
         """Yield a row for each case, rater and rubric; it may lack columns."""
         self.failures.clear()
         for record in self._run.records():
-            with decoding(self._run.path):
-                case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
+            case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
             cells = case | self._of[record.rubric].cells(record)
             if isinstance(record.outcome, Failure):
                 self.failures.append(cells)
@@ -110,21 +95,19 @@ def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[st
     return list(dict.fromkeys(chosen))
 
 
-def export_onto(
-    run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = (), every: bool = False
-) -> list[str]:
+def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
     """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
 
     Columns are named RUBRIC.FIELD, with the rater in front if the run has several. These are each score with its label,
-    reason and confidence, failures and a judge's label; with `every`, all columns that some row fills, and where the
-    run has one rater a column names it; `only` names those to add. A case with other texts than those
-    judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by row
-    number alone and a row has other texts: then rows have moved.
+    reason and confidence, failures and a judge's label, unless `only` names those to add. A case with other texts than
+    those judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by
+    row number alone and a row has other texts: then rows have moved.
     """
     columns, purge = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
-    added = _added(run, columns, only, every=every, several=several)
-    records_of, counts, met = _records_by_row(run), Counter[str](), 0
+    records, counts, met = defaultdict[str, list[Record]](list), Counter[str](), 0
+    for record in run.records():
+        records[record.case_id].append(record)
     delimited, sheet = kind_of(target) in (CSV, TSV), cases.path.name
 
     def cells_of(row: Case | BadRow) -> dict[str, Value]:
@@ -132,7 +115,7 @@ def export_onto(
         own_texts = (*(row.inputs.values() if isinstance(row, Case) else ()), *row.metadata.values())
         counts[RUNS] += delimited and any(map(may_run, own_texts))
         cells: dict[str, Value] = {}
-        found = list(records_of(row))
+        found = records.get(row.id, [])
         met += len(found)
         counts[f"rows of {sheet} without a verdict"] += not found
         for record in found:
@@ -143,69 +126,42 @@ def export_onto(
                 counts[f"verdicts left out, since their cases have other texts in {sheet}"] += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
-            told = {RATER: record.rater} | own.cells(record)
-            cells |= {f"{prefix}{name}": value for name, value in told.items()}
+            cells |= {f"{prefix}{name}": value for name, value in own.cells(record).items()}
         return cells
 
+    added = _added(run, columns, only, several=several)
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
-    counts[f"verdicts without a row in {sheet}"] = sum(1 for _ in run.records()) - met
+    counts[f"verdicts without a row in {sheet}"] = sum(map(len, records.values())) - met
     if delimited and any(map(may_run, cases.sheet.columns)):
         remarks.append("the header has names that a spreadsheet may run as formulas, copied as they are")
     return [*remarks, *(f"{said}: {count}" for said, count in counts.items() if count)]
 
 
-def _added(
-    run: RunFile, columns: Mapping[str, RubricColumns], only: Sequence[str], *, every: bool, several: bool
-) -> list[str]:
+def _added(run: RunFile, columns: Mapping[str, RubricColumns], only: Sequence[str], *, several: bool) -> list[str]:
     """The names of the columns that `export_onto` adds for all raters, of whom there may be `several`."""
-    own_columns = {
-        (rater.name, rater.rubric): [
-            *([] if several else [RATER]),
-            *columns[rater.rubric].of(rater),
-            *columns[rater.rubric].ends(rater),
-        ]
+    own = {
+        (rater.name, rater.rubric): [*columns[rater.rubric].of(rater), *columns[rater.rubric].ends(rater)]
         for _, rater in run.raters()
     }
-    there = list(dict.fromkeys(column for own in own_columns.values() for column in own))
-    wanted = _chosen(only, there, run) if only else []
+    wanted = (
+        _chosen(only, list(dict.fromkeys(column for there in own.values() for column in there)), run) if only else []
+    )
     return [
         f"{_prefix(rater, rubric, several)}{column}"
-        for (rater, rubric), own in own_columns.items()
-        for column in (wanted or (own if every else _short(columns[rubric])))
-        if column in own
+        for (rater, rubric), there in own.items()
+        for column in wanted or _short(columns[rubric])
+        if column in there
     ]
 
 
 def _short(columns: RubricColumns) -> list[str]:
     """The columns that a reader needs beside a row: what was scored, why and how surely, and what to know about it."""
-    output = columns.rubric.format
-    found, failure = [], (name for name in names(END_COLUMNS) if name in (FAILURE, f"{FAILURE}_message"))
+    found, output = list[str](), columns.rubric.format
     for score, column in columns.scores.items():
         reason = reason_field(output, score)
         found += [column, f"{score}_label", columns.fields.get(reason, reason), f"{score}_confidence"]
-    return [*dict.fromkeys(found), *(columns.fields.get(name, name) for name in NOTES), *failure, CAUTION]
-
-
-def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]:
-    """Return a function that finds the run's records of a row.
-
-    It finds a bad row without an id by its number, also if its file was renamed.
-    """
-    found: dict[str, list[Record]] = {}
-    without_id: dict[int, list[Record]] = {}
-    for record in run.records():
-        found.setdefault(record.case_id, []).append(record)
-        failure = record.outcome if isinstance(record.outcome, Failure) else None
-        # A row without a usable id got one that begins with its file's name.
-        if failure and failure.kind in BAD_ROWS and record.case_id.startswith(f"{failure.source} "):
-            without_id.setdefault(failure.row, []).append(record)
-
-    def records_of(row: Case | BadRow) -> Iterable[Record]:
-        if row.id in found or isinstance(row, Case):
-            return found.get(row.id, ())
-        return without_id.get(row.row, ())
-
-    return records_of
+    found += [columns.fields.get(name, name) for name in NOTES]
+    return list(dict.fromkeys([*found, FAILURE, f"{FAILURE}_message", CAUTION]))
 
 
 def _remarks(cut: int, purge: str) -> list[str]:

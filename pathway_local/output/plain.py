@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.results.table import Cell, Column, Level, Names, Table
-from pathway_local.sheets.kinds import Page
 from pathway_local.sheets.tables import write_table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.verdict import Value
@@ -52,10 +51,7 @@ def estimate_values(estimate: Estimate, row: Mapping[str, Cell]) -> dict[str, Va
     found: dict[str, Value] = {"value": None if isinstance(value, Undefined) else value}
     if isinstance(interval, Interval):
         found |= {"low": interval.low, "high": interval.high, "level": interval.level}
-        return found | {
-            "interval": interval.method,
-            "clusters": interval.clusters,
-        }
+        return found | {"interval": interval.method, "clusters": interval.clusters}
     missing = value if isinstance(value, Undefined) else interval
     names = (str(row.get("first", "")), str(row.get("second", "")))
     return found | {"low": None, "high": None, "reason": with_names(missing.reason, *names)}
@@ -110,24 +106,4 @@ def _words(values: Mapping[str, object]) -> dict[str, Value]:
             found[name] = str(value)
         elif isinstance(value, list | tuple):
             found[name] = ", ".join(map(str, value))
-    return found
-
-
-def sheet_of(tables: Iterable[Table], title: str, labels: Mapping[str, str]) -> Page:
-    """The rows of tables as a sheet of a workbook: an estimate has its value, and the ends of its interval behind."""
-    rows = [_sheet_row(table, row) | _caution(table, row, labels) for table in tables for row in table.rows]
-    names = dict.fromkeys(name for row in rows for name, value in row.items() if value not in (None, ""))
-    return Page(title, list(names), rows)
-
-
-def _sheet_row(table: Table, row: Mapping[str, Cell]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for column in table.columns:
-        cell = row.get(column.name)
-        if not isinstance(cell, Estimate):
-            found |= _words({column.name: cell})
-        elif not isinstance(cell.value, Undefined):
-            found[column.name] = cell.value
-            if isinstance(cell.interval, Interval):
-                found |= {f"{column.name}_low": cell.interval.low, f"{column.name}_high": cell.interval.high}
     return found

@@ -10,6 +10,9 @@ from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import ENGLISH, Language
 
+MOST_LEVELS = 21
+"""Levels whose counts stand in a line: more would fit on none, and a page draws them in groups."""
+
 WORDS = ("word", "levels", "key", "rater", "raters", "case")
 
 
@@ -113,7 +116,9 @@ class Wording:
         """Yield the parts of a column: an estimate that is alone has its interval in a column of its own."""
         head = self.head(table, column)
         if column.kind == "counts":
-            yield column, *_side_by_side([row.get(column.name) for row in table.rows], self.say)
+            counts = [row.get(column.name) for row in table.rows]
+            short = [each if isinstance(each, tuple) and len(each) <= MOST_LEVELS else None for each in counts]
+            yield from [(column, *_side_by_side(short, self.say))] if any(short) else []
             return
         cells = [self._cell(table, column, row) for row in table.rows]
         if column.kind == "estimate" and alone:

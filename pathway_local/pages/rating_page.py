@@ -53,8 +53,8 @@ class RatingPages:
             cases=rows,
             inputs=rubric.inputs,
             compared=compared,
-            scores=rubric.format.scores,
-            levels={name: _scale(score, self.say) for name, score in rubric.format.scores.items()},
+            scores=rubric.format.given,
+            levels={name: _scale(score, self.say) for name, score in rubric.format.given.items()},
             words=[(visible(line), is_heading) for line, is_heading in told_to_people(rubric, self.say)],
             longest_comment=LONGEST_COMMENT,
         )

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.page import Passage, outside, page, passages
-from pathway_local.pages.voices import CaseTable, Voice, case_table, voice
+from pathway_local.pages.voices import CaseRow, CaseTable, Voice, case_table
 from pathway_local.results.reading_list import CaseToRead, ReadingList
 from pathway_local.results.table import score_title
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
@@ -51,20 +50,18 @@ def reading_page(run: str, lists: Sequence[ReadingList], columns: Sequence[str],
 
 def _cards(lists: Sequence[ReadingList], say: Language, columns: Sequence[str]) -> Iterator[Cards]:
     for number, each in enumerate(lists, 1):
-        scores = each.rubric.format.scores
         title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
-        declared = scores[each.score].levels if each.score else {}
+        declared = each.rubric.format.scores[each.score].levels if each.score else {}
         levels = tuple((str(value), outside(label)) for value, label in declared.items())
-        shown = tuple(
-            _card(f"case-{number}-{place}", case, each.rubric, say) for place, case in enumerate(each.cases, 1)
-        )
-        rows = [(case, each.rubric, f"#{card.id}") for case, card in zip(each.cases, shown, strict=True)]
-        yield Cards(title, levels, case_table(rows, columns, say), shown)
+        ids = [f"case-{number}-{place}" for place in range(1, len(each.cases) + 1)]
+        rows = [(case, each.rubric, f"#{id}") for id, case in zip(ids, each.cases, strict=True)]
+        table = case_table(rows, columns, say, score=each.score)
+        cards = (_card(id, case, row, say) for id, case, row in zip(ids, each.cases, table.rows, strict=True))
+        yield Cards(title, levels, table, tuple(cards))
 
 
-def _card(id: str, case: CaseToRead, rubric: Rubric, say: Language) -> Card:
+def _card(id: str, case: CaseToRead, row: CaseRow, say: Language) -> Card:
     note = say("not_in_file") if case.texts is None else say("changed_texts") if case.changed else ""
-    voices = tuple(voice(said, rubric, say) for said in case.said)
     metadata = tuple((outside(name, 120), outside(value, 120)) for name, value in case.metadata.items() if value)
-    row, texts = say("row", row=case.row), passages(case.texts or {})
-    return Card(id, visible(case.case), row, metadata, note, texts, voices)
+    voices = tuple(each for each in row.voices if each)
+    return Card(id, visible(case.case), say("row", row=case.row), metadata, note, passages(case.texts or {}), voices)

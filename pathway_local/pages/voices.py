@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
-from pathway_local.rater import RaterKind
-from pathway_local.results.reading_list import NOTES, CaseToRead, Given, Said
+from pathway_local.results.reading_list import NOTES, CaseToRead, Said, reason_field
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
 from pathway_local.system.visible import visible
-from pathway_local.verdict import Value
+from pathway_local.verdict import Failure, Score, Value
 from pathway_local.words.language import ENGLISH, Language
 
 EXCERPT = 160
@@ -36,11 +35,11 @@ class Voice:
     rater: str
     kind: str
     caution: str
-    scores: tuple[GivenScore, ...]
-    fields: tuple[Passage, ...]
-    brief: str
-    marks: str
-    failure: str
+    scores: tuple[GivenScore, ...] = ()
+    fields: tuple[Passage, ...] = ()
+    brief: str = ""
+    marks: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,35 +73,26 @@ class CaseTable:
         return list(dict.fromkeys(each.caution for row in self.rows for each in row.voices if each and each.caution))
 
 
-def voice(said: Said, rubric: Rubric, say: Language) -> Voice:
-    """Return what a rater said as a page shows it."""
-    several = len(rubric.format.scores) > 1
+def voice(said: Said, rubric: Rubric, say: Language, score: str = "") -> Voice:
+    """Return what a rater said as a page shows it, of the scores this one alone if one is given."""
+    who = outside(said.rater, 120), say(f"kind_{said.kind}"), caution(said.rater, said.caution, say)
+    outcome, declared = said.outcome, rubric.format.scores
+    if isinstance(outcome, Failure):
+        # A message is in English, so another language names its kind.
+        told = f"{outcome.kind}: {outcome.message}" if say.name == ENGLISH else say.word(outcome.kind)
+        return Voice(*who, failure=outside(told, 600))
+    given = [name for name in declared if name in outcome.scores and score in ("", name)]
+    several = len(declared) > 1 and not score
+    named = {say("sheet_notes") if name in NOTES else name: _worded(value) for name, value in outcome.fields.items()}
+    reasons = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in declared)]
+    words = (outcome.fields.get(name) for name in reasons)
     return Voice(
-        rater=outside(said.rater, 120),
-        kind=say(f"kind_{said.kind}"),
-        caution=caution(said.rater, said.caution, say),
-        scores=tuple(_score(given, rubric.format.scores[given.name], say, several=several) for given in said.scores),
-        fields=passages(
-            {
-                say("sheet_notes") if name in NOTES else name: text
-                for name, value in said.fields.items()
-                if (text := _worded(value))
-            }
-        ),
-        brief=beginning(said.reason),
-        marks=outside(", ".join(map(say.word, said.marks)), 600),
-        failure=outside(_failure(said, say), 600),
+        *who,
+        tuple(_score(name, outcome.scores[name], declared[name], say, several=several) for name in given),
+        passages({name: text for name, text in named.items() if text}),
+        beginning("\n".join(text for text in words if isinstance(text, str) and text)),
+        outside(", ".join(map(say.word, outcome.marks)), 600),
     )
-
-
-def _failure(said: Said, say: Language) -> str:
-    """Why there is no verdict: a message is in English, and another language names its kind."""
-    return f"{said.failure}: {said.message}" if said.message and say.name == ENGLISH else say.word(said.failure)
-
-
-def _raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[tuple[str, str], ...]:
-    """Return each of these raters once, with its kind in words."""
-    return tuple((outside(name, 120), say(f"kind_{kind}")) for name, kind in dict.fromkeys(voices))
 
 
 def case_table(
@@ -110,21 +100,23 @@ def case_table(
     columns: Sequence[str],
     say: Language,
     *,
+    score: str = "",
     has_rubrics: bool = False,
     has_texts: bool = True,
 ) -> CaseTable:
-    """Return cases in rows, each under a rubric with the address to which it leads."""
-    raters = _raters_of([(said.rater, said.kind) for case, *_ in shown for said in case.said], say)
+    """Return cases in rows, each under a rubric with the address to which it leads; with the `score` alone if given."""
+    raters = list(dict.fromkeys((said.rater, said.kind) for case, *_ in shown for said in case.said))
     rows = []
     for case, rubric, link in shown:
-        voices = {each.rater: each for each in (voice(said, rubric, say) for said in case.said)}
+        voices = {said.rater: voice(said, rubric, say, score) for said in case.said}
         groups = tuple(outside(case.metadata.get(name, ""), 120) for name in columns)
         names = _inputs_in(rubric) if has_texts else []
         texts = tuple(beginning((case.texts or {}).get(name, "")) for name in names)
         own = tuple(voices.get(name) for name, _ in raters)
         rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), groups, texts, own))
     inputs = tuple(outside(name, 120) for name in _inputs_in(shown[0][1])) if shown and has_texts else ()
-    return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, raters, tuple(rows))
+    heads = tuple((outside(name, 120), say(f"kind_{kind}")) for name, kind in raters)
+    return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, heads, tuple(rows))
 
 
 def _inputs_in(rubric: Rubric) -> list[str]:
@@ -141,13 +133,14 @@ def beginning(text: str) -> str:
     return visible(words if len(words) <= EXCERPT else f"{words[:EXCERPT]} …")
 
 
-def _score(given: Given, declared: ScoreField, say: Language, *, several: bool) -> GivenScore:
-    meaning = f"{given.name}: {given.label}" if several and given.label else given.name if several else given.label
+def _score(name: str, given: Score, declared: ScoreField, say: Language, *, several: bool) -> GivenScore:
+    label = declared.levels.get(given.value, "")
+    meaning = ": ".join(filter(None, (name, label))) if several else label
     sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
     return GivenScore(say.levels(str(given.value)), outside(meaning, 200), sure, tuple(_bars(given, declared, say)))
 
 
-def _bars(given: Given, declared: ScoreField, say: Language) -> Iterator[Bar]:
+def _bars(given: Score, declared: ScoreField, say: Language) -> Iterator[Bar]:
     """Yield a bar for each value; of a long scale only the most probable ones."""
     likely = sorted(given.probabilities, key=lambda value: -given.probabilities[value])[:MOST_BARS]
     for value in sorted(likely):

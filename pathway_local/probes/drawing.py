@@ -38,7 +38,7 @@ class SelfTest:
 
 def chosen_score(rubric: Rubric, asked: str) -> str:
     """Return the score to test: the one asked for, or the only one whose levels have an order. Raises UsageError."""
-    ordered = [name for name, field in rubric.format.scores.items() if field.scale == "ordinal"]
+    ordered = [name for name, field in rubric.format.given.items() if field.scale == "ordinal"]
     if rubric.pair or not ordered:
         raise UsageError(f"{rubric.name} has no score with levels from worse to better", "A self-test needs one.")
     if asked and asked not in ordered:

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from pathway_local import __version__
 from pathway_local.case import Case, CaseRef, fingerprint
@@ -27,8 +27,8 @@ from pathway_local.verdict import Value
 class Given:
     """The user's options about the cases. A run that does not exist is created and needs a named rubric.
 
-    `read_rubric` reads the rubric's file. `pseudonyms` is the key file of the run's pseudonyms; a new run creates it
-    if it is missing.
+    `read_rubric` reads the rubric's file, `how` has options of `open_sheet`. `pseudonyms` is the key file of the run's
+    pseudonyms; a new run creates it if it is missing.
     """
 
     run: Path
@@ -38,9 +38,7 @@ class Given:
     id_column: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     pseudonyms: Path | None = None
-    encoding: str = ""
-    header_row: int | None = None
-    sheet: str = ""
+    how: Mapping[str, Any] = field(default_factory=dict)
 
 
 class CasesGiven:
@@ -56,17 +54,8 @@ class CasesGiven:
         self._run = stack.enter_context(RunFile.open(given.run)) if given.run.exists() else None
         self.rubric = self._rubric()
         key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
-        self.file: CasesFile = cases_of(
-            given.cases,
-            [self.rubric],
-            self._run,
-            given.id_column,
-            given.mapping,
-            key,
-            given.encoding,
-            header_row=given.header_row,
-            sheet=given.sheet,
-        )
+        options = given.id_column, given.mapping, key
+        self.file: CasesFile = cases_of(given.cases, [self.rubric], self._run, *options, **given.how)
 
     @classmethod
     @contextmanager

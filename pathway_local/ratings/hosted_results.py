@@ -242,7 +242,7 @@ def _decided(decisions: Mapping[str, _Decision], output_format: OutputFormat) ->
     """Return the verdict of a decision model: the likeliest level of each score, with the probability of each."""
     scores: dict[str, Score] = {}
     try:
-        for name, field in output_format.scores.items():
+        for name, field in output_format.given.items():
             if name not in decisions:
                 raise ReplyError(f"it answers no question called {name}")
             found, decision = dict.fromkeys(field.values, 0.0), decisions[name]
@@ -255,7 +255,7 @@ def _decided(decisions: Mapping[str, _Decision], output_format: OutputFormat) ->
             scores[name] = Score(max(found, key=lambda value: (found[value], -value)), found, decision.mass)
     except ReplyError as error:
         return Failure(UNREADABLE, str(error))
-    return Verdict(scores)
+    return Verdict(output_format.with_totals(scores))
 
 
 def _loaded(row: Row, key: str) -> dict[str, Any]:

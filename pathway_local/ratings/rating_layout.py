@@ -7,7 +7,7 @@ column of raters; of a sheet with columns of several raters, those of one are re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.rubric import Rubric
@@ -29,7 +29,8 @@ class RatingsFile:
     """The user's options for a file of ratings.
 
     `scores` are columns, each COLUMN or SCORE=COLUMN, and `comments` columns of notes.
-    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms.
+    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `how` has options of
+    `open_sheet`.
     """
 
     path: Path
@@ -39,10 +40,8 @@ class RatingsFile:
     id_column: str | None = None
     scores: Sequence[str] = ()
     pseudonyms: Pseudonyms | None = None
-    encoding: str = ""
-    header_row: int | None = None
-    sheet: str = ""
     comments: Sequence[str] = ()
+    how: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class _Columns:
 
 def _scores(sheet: _Columns, rubric: Rubric, file: RatingsFile) -> dict[str, str]:
     """Return the column of each score that the sheet has. Raises UsageError."""
-    known = list(rubric.format.scores)
+    known = list(rubric.format.given)
     named = [_named_score(item, sheet, known) for item in file.scores]
     if len(dict(named)) < len(named):
         said = f"several columns are named for the score {named[0][0]}"

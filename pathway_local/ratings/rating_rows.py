@@ -127,7 +127,7 @@ class RatingRows:
         undecided: list[str] = []
         for name, column in self.layout.scores.items():
             text = row.cells.get(column, "").strip()
-            if _says_cant_say(text) and not has_cant_say(self.rubric.format.scores[name]):
+            if _says_cant_say(text) and not has_cant_say(self.rubric.format.given[name]):
                 undecided.append(CANT_SAY_MARK + name)
             elif text:
                 scores[name] = self._score(name, text)
@@ -136,10 +136,11 @@ class RatingRows:
         }
         if not scores and not undecided and not notes:
             return None
-        return Verdict(scores, notes, (*(() if scores else (UNSCORED,)), *undecided))
+        whole = self.rubric.format.with_totals(scores)
+        return Verdict(whole, notes, (*(() if scores else (UNSCORED,)), *undecided))
 
     def _score(self, name: str, text: str) -> Score:
-        field = self.rubric.format.scores[name]
+        field = self.rubric.format.given[name]
         try:
             value = read_score(text, field)
             if self.rubric.pair and value in field.levels and is_number(text):

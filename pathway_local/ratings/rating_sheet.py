@@ -64,7 +64,7 @@ def _fill_text(cell: Any, value: int | float | str) -> bool:
 
 def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow], say: Language) -> int:
     """Write a header and the cases; returns how many texts were cut."""
-    scores, first, last = list(rubric.format.scores), say("sheet_id"), say("sheet_notes")
+    scores, first, last = list(rubric.format.given), say("sheet_id"), say("sheet_notes")
     inputs = [name if name not in (first, last, *scores) else f"{name}*" for name in rubric.inputs]
     columns = [first, *inputs, *scores, last]
     widths = [12, *[TEXT_WIDTH] * len(inputs), *[SCORE_WIDTH] * len(scores), NOTES_WIDTH]
@@ -85,7 +85,7 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow], say: Language) -
             cell.alignment, cell.protection = WRAPPED, OPEN
     for place, score in enumerate(scores):
         column = 2 + len(inputs) + place
-        _add_levels(page, rubric.format.scores[score], place, get_column_letter(column), len(rows) + 1, say)
+        _add_levels(page, rubric.format.given[score], place, get_column_letter(column), len(rows) + 1, say)
     return cut
 
 
@@ -105,7 +105,7 @@ def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int
 
 def _fill_scale(page: Any, rubric: Rubric, say: Language) -> None:
     """Write what may be chosen for each score in a column, highest first."""
-    for column, (name, score) in enumerate(rubric.format.scores.items(), 1):
+    for column, (name, score) in enumerate(rubric.format.given.items(), 1):
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
         _fill_text(page.cell(1, column), name)
         for line, choice in enumerate(_choices(score, say), 2):
@@ -143,7 +143,7 @@ def told_to_people(rubric: Rubric, say: Language) -> Iterator[tuple[str, bool]]:
     """
     for line in rubric.people.splitlines():
         yield _BULLET.sub(r"\1• ", _HEADING.sub("", line)), bool(_HEADING.match(line))
-    for name, score in rubric.format.scores.items() if not rubric.people else ():
+    for name, score in rubric.format.given.items() if not rubric.people else ():
         yield name, True
         yield from ((line, False) for line in (score.description, *scale_lines(score, say)) if line)
 
@@ -159,7 +159,7 @@ def scale_lines(score: ScoreField, say: Language) -> Iterator[str]:
 def _of_rubric(rubric: Rubric, say: Language) -> Iterator[tuple[str, str, bool]]:
     """Yield label, text and whether it is a heading: what raters see, the levels, and the text for people."""
     yield from ((name, each.description, False) for name, each in rubric.inputs.items())
-    for name, score in rubric.format.scores.items():
+    for name, score in rubric.format.given.items():
         for place, line in enumerate(scale_lines(score, say)):
             yield name if not place else "", line, False
     for place, (line, bold) in enumerate(told_to_people(rubric, say) if rubric.people else ()):

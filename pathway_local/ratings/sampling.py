@@ -93,7 +93,7 @@ def sample(
     with CasesGiven.open(plan.given) as given:
         # Columns that a rating sheet, or the file that a page saves, has beside the scores.
         own = {"rater", NOTES, *handout_ids(), *in_any_language("sheet_notes")}
-        taken = [name for name in given.rubric.format.scores if name in own]
+        taken = [name for name in given.rubric.format.given if name in own]
         if taken:
             said = f"a rating sheet has a column {shown(taken[0])}, and {given.rubric.name!r} a score of that name"
             raise UsageError(said, "Rename the score in a copy of the rubric, and judge under that.")

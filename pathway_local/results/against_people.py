@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pathway_local.note import Note
-from pathway_local.rater import JUDGES, REPEATS
+from pathway_local.rater import REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
@@ -73,20 +72,6 @@ class AgainstPeople:
     def has_means(self) -> bool:
         """Whether people's scores have means to compare with."""
         return bool(self.reference) and not self.matrix.nominal
-
-    def missing(self) -> Iterator[Note]:
-        """Say why a part is absent."""
-        if not self.reference:
-            yield Note("no_people_scores", kind="note")
-        elif not self.judges and not self.options.rater:
-            another = any(self.matrix.raters[place].kind in JUDGES for place in self.reference)
-            yield Note("no_other_judge" if another else "no_judge_scores", {"reference": self.name}, "note")
-        elif self.matrix.nominal:
-            yield Note("nominal_no_means", kind="note")
-        elif self.repeating:
-            yield Note("no_benchmark_repeating", {"raters": self.repeating}, "note")
-        elif len(self.reference) < 2:
-            yield Note("no_benchmark_few", kind="note")
 
     def names(self, places: Sequence[int]) -> list[str]:
         """The names of raters by their columns."""

@@ -1,49 +1,25 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
-from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
+from pathway_local.results.agreement_options import AgreementOptions, Row
+from pathway_local.results.corrected_mean import corrected_means
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes, stopped_judges
-from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
+from pathway_local.results.table import Names, Table
+from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
-from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import Estimate, IntArray, Interval
+from pathway_local.statistics.agreement import agreement_figures
+from pathway_local.statistics.figure import IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
-
-
-@dataclass(frozen=True, slots=True)
-class RaterPair:
-    """Two raters and their columns: on the scale, and on special levels where the score has some."""
-
-    first: MatrixRater
-    second: MatrixRater
-    places: tuple[int, int]
-    agreement: PairAgreement
-    special: Mapping[str, int | Estimate] | None
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The names of both raters."""
-        return self.first.name, self.second.name
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """Several raters taken together, called `name`."""
-
-    name: str
-    members: tuple[str, ...]
-    found: Reliability
 
 
 class ScoreAgreement:
@@ -72,18 +48,18 @@ class ScoreAgreement:
         ]
         self.sets = [*_sets(matrix, compared, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
-        self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
+        self.notices = [*left_out, *_notices(matrix, compared, members)]
         stopped = stopped_judges(data, [matrix.raters[place].name for place in compared])
-        self.warnings = [*stopped, *mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
-        self.corrected = _corrected(whole, self.people)
+        self.warnings = [*stopped, *mistakes(matrix, compared, clusters)]
+        self.corrected, self.answers = _corrected(whole, self.people)
 
 
-def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
+def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> tuple[list[Table], dict[str, Note]]:
     """Judges' means, corrected by all labels of a sample; of combined scores, only where they are named."""
     named = people.options.rater
     judges = [place for place in people.judges if named or whole.raters[place].kind in JUDGES]
     if any(whole.raters[place].kind != "human" for place in people.reference):
-        return CorrectedMeans()
+        return [], {}
     return corrected_means(whole, judges, people.reference, people.name, people.options)
 
 
@@ -99,8 +75,6 @@ def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, s
 
 
 def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[Note]:
-    if len(compared) < 2:
-        yield Note("nothing_to_compare", kind="note")
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
         yield Note("own_members", kind="note")
     if between := [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]:
@@ -111,49 +85,38 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
 
-def _reversed(matrix: RatingsMatrix, pairs: Sequence[RaterPair]) -> Iterator[Note]:
-    """Ask about two raters who surely order the cases oppositely: one may have read the scale the wrong way round."""
-    for pair in pairs:
-        found = pair.agreement.figures.get("spearman")
-        if found and isinstance(found.interval, Interval) and found.interval.high < 0:
-            first, second = pair.names
-            told = {"first": first, "second": second, "value": found.value, "low": matrix.levels[0]}
-            yield Note("reversed", told, "warning")
+def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Row:
+    names, cases = [matrix.raters[place].name for place in (first, second)], len(matrix.case_ids)
+    row: Row = dict(zip(("first", "second"), names, strict=True))
+    row["cases"] = int(np.isfinite(matrix.on_scale[:, [first, second]]).all(axis=1).sum())
+    for side, place in (("first", first), ("second", second)):
+        row[f"{side}_coverage"] = matrix.raters[place].verdicts / max(cases, 1)
+    return row | _figures(matrix, [first, second], clusters, of_pairs=True)
 
 
-def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
-    raters = (matrix.raters[first], matrix.raters[second])
-    scores, given = matrix.on_scale, matrix.given
-    found = pair_agreement(
-        scores[:, first],
-        scores[:, second],
-        matrix.scale,
-        nominal=matrix.nominal,
-        no_levels=why_no_levels(raters),
-        clusters=clusters,
-    )
-    special = tuple(map(float, matrix.special))
-    marked = special_pair(given[:, first], given[:, second], special, clusters=clusters) if special else None
-    return RaterPair(*raters, (first, second), found, marked)
+def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Row]:
+    """All raters except combined scores, which repeat others; and the people alone.
 
-
-def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Set]:
-    """All raters except combined scores, which repeat others; and the people alone."""
+    `shared` cases have two scores or more, `complete` cases one from every rater.
+    """
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
-    if len(everyone) > 1:
-        yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
-    if 1 < len(people) < len(everyone):
-        yield _set(matrix, f"the {len(people)} people", people, clusters)
+    for name, places in ((f"all {len(everyone)} raters", everyone), (f"the {len(people)} people", people)):
+        if len(places) > 1 and (places is everyone or len(places) < len(everyone)):
+            given = np.isfinite(matrix.on_scale[:, places])
+            row: Row = {"raters": name, "members": Names(tuple(matrix.raters[place].name for place in places))}
+            row |= {"count": len(places), "shared": int(np.sum(given.sum(axis=1) >= 2))}
+            row["complete"] = int(given.all(axis=1).sum())
+            yield row | _figures(matrix, places, clusters, of_pairs=False)
 
 
-def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:
-    raters, columns = [matrix.raters[place] for place in places], list(places)
-    found = reliability(
-        matrix.on_scale[:, columns],
+def _figures(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None, *, of_pairs: bool) -> Row:
+    found = agreement_figures(
+        matrix.on_scale[:, list(places)],
         matrix.scale,
+        of_pairs=of_pairs,
         nominal=matrix.nominal,
-        no_levels=why_no_levels(raters),
+        no_levels=why_no_levels([matrix.raters[place] for place in places]),
         clusters=clusters,
     )
-    return Set(name, tuple(rater.name for rater in raters), found)
+    return {**found}

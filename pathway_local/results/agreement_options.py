@@ -12,13 +12,12 @@ from pathway_local.results.analysis import (
     Cluster,
     Margin,
     MinGroup,
-    Options,
     Raters,
     Rubric,
-    Says,
 )
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.system.options import Options, Says
 
 SECTION = "people"
 TWO = (Column("first", "rater"), Column("second", "rater"))
@@ -37,6 +36,7 @@ class AgreementOptions(Options):
     by: By = ""
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
+    between: Annotated[str, Says("A,B", "Compare rubrics: under which one judges are closer to --against.")] = ""
 
     @property
     def named(self) -> list[str]:

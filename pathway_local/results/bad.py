@@ -9,22 +9,15 @@ from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
+from pathway_local.results.sampled_labels import SampledLabels
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import Survey, corrected_share
-from pathway_local.statistics.figure import (
-    BoolArray,
-    Estimate,
-    FloatArray,
-    IntArray,
-    Interval,
-    Reason,
-    undefined_estimate,
-)
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Interval, Reason
+from pathway_local.statistics.figure import undefined_estimate as undefined
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
 
@@ -101,10 +94,8 @@ class BadAnswers:
 
     def all_labelled(self, place: int) -> bool:
         """Whether people labelled every case that the rater of this column scored: no sample could tell more."""
-        return bool(self.people) and self._all_labelled(self.matrix.on_scale[:, place], np.True_)
-
-    def _all_labelled(self, scores: FloatArray, within: BoolArray | np.bool_) -> bool:
-        return bool(np.isfinite(self.labels)[within & np.isfinite(scores)].all())
+        scored = np.isfinite(self.matrix.on_scale[:, place])
+        return bool(self.people and np.isfinite(self.labels)[scored].all())
 
     def _is_bad(self, scores: FloatArray) -> FloatArray:
         """1 for bad, 0 for good, NaN without a score on the scale."""
@@ -112,21 +103,26 @@ class BadAnswers:
         return np.where(np.isfinite(scores), hit, np.nan)
 
     def row(self, place: int, inside: BoolArray | None = None) -> Row:
-        """The figures of a rater by its column, of all cases or those inside."""
+        """The figures of a rater by its column, of all cases or those inside.
+
+        All are about the same cases: those that it scored and, if any of these could be drawn, from which labels were.
+        """
         own = self._is_bad(self.matrix.on_scale[:, place])
-        within = np.ones(len(own), dtype=np.bool_) if inside is None else inside
-        scored = within & np.isfinite(own)
+        scored = np.isfinite(own) if inside is None else np.isfinite(own) & inside
+        if isinstance(self.design, LabelDesign) and (drawn := scored & (self.design.design.probability > 0)).any():
+            scored = drawn
         found = self._share(own, scored, UNSCORED)
+        row: Row = {"rater": self.matrix.raters[place].name, "cases": int(scored.sum())}
         if self.matrix.raters[place].kind == "human":
-            return {"cases": int(scored.sum()), "bad_by_people": found}
-        row: Row = {"cases": int(scored.sum()), "bad": found}
+            return row | {"bad_by_people": found}
+        row |= {"bad": found}
         if not self.people:
             return row
         both = scored & np.isfinite(self.labels)
         if inside is not None and both.sum() < self.smallest:
             few = Reason("under {smallest} of its cases are labelled", smallest=self.smallest)
-            return row | {"bad_by_people": undefined_estimate(few if scored.any() else UNSCORED)}
-        row["bad_by_people"] = self._by_people(own, place, within)
+            return row | {"bad_by_people": undefined(few if scored.any() else UNSCORED)}
+        row["bad_by_people"] = self._by_people(own, place, scored)
         bad, good = both & (self.labels == 1), both & (self.labels == 0)
         for such, wrong, labels, mistakes, none in (
             (bad, 1 - own, "bad_labels", "passed", "none of the labelled answers is bad"),
@@ -139,38 +135,39 @@ class BadAnswers:
     def _share(self, hits: FloatArray, such: BoolArray, none: str, *, drawn: bool = False) -> Estimate:
         """The share of hits among such cases, or why there are `none`; of `drawn` ones, each stands for its stratum."""
         if not such.any():
-            return undefined_estimate(none)
+            return undefined(none)
         weights = None
         if drawn and isinstance(self.design, LabelDesign) and self.design.design.sample.strata:
             strata, whole = self.design.design.strata, np.asarray(self.design.design.probability > 0)
             weights = stratum_weights(strata, whole, self.design.random)[such]
         return share(hits[such], None if self.clusters is None else self.clusters[such], weights)
 
-    def _by_people(self, own: FloatArray, place: int, within: BoolArray) -> Estimate:
+    def _by_people(self, own: FloatArray, place: int, scored: BoolArray) -> Estimate:
         """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
         labelled = np.isfinite(self.labels)
-        if self._all_labelled(own, within):
-            return self._share(self.labels, within & labelled, UNSCORED)
+        if labelled[scored].all():
+            return self._share(self.labels, scored, UNSCORED)
         if not isinstance(self.design, LabelDesign):
-            return undefined_estimate("people labelled no random sample of the answers")
+            return undefined("people labelled no random sample of the answers")
         design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
         drawn, of_people = np.asarray(design.probability > 0), self.design.random & ~labelled
+        if not (scored & drawn).any():
+            return undefined("no case is among those from which the sample was drawn")
         strata = design.strata[drawn] if design.sample.strata else None
-        survey = Survey(strata=strata, inside=None if within.all() else within[drawn])
+        survey = Survey(strata=strata, inside=scored[drawn])
         return corrected_share(own[drawn], self.labels[drawn], (special[drawn], of_people[drawn]), survey)
 
-    def rows(self, places: Sequence[int], by: str = "") -> Iterator[tuple[int, Row]]:
+    def rows(self, places: Sequence[int], by: str = "") -> Iterator[Row]:
         """Yield the row of each of these raters, and behind it those of its groups that are large enough."""
         codes, names = self.matrix.codes(by) if by else (np.empty(0), ())
         for place in places:
-            name = self.matrix.raters[place].name
-            yield place, {"rater": name, **self.row(place)}
+            yield self.row(place)
             for code, group in enumerate(names):
                 row = self.row(place, np.asarray(codes == code))
                 if 0 < int(str(row["cases"])) < self.smallest:
                     self.hidden.add(group)
                 else:
-                    yield place, {"rater": name, "group": group, **row}
+                    yield row | {"group": group}
 
     def mean(self, place: int, inside: BoolArray | None = None) -> Estimate:
         """The mean of a rater's scores, of all cases or those inside."""
@@ -179,10 +176,10 @@ class BadAnswers:
         clusters = None if self.clusters is None else self.clusters[such]
         return scale_mean(scores[such], [*map(float, levels)], clusters)
 
-    def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
+    def answers(self, rows: Sequence[Row]) -> Iterator[Note]:
         """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
-        for number, (place, row) in enumerate(rows):
-            told: dict[str, object] = {"judge": self.matrix.raters[place].name, "people": self.who}
+        for number, row in enumerate(rows):
+            told: dict[str, object] = {"judge": row["rater"], "people": self.who}
             told |= {"rubric": score_title(self.matrix.rubric, self.matrix.score), "levels": self._levels()}
             bad, good = (int(str(row.get(name) or 0)) for name in ("bad_labels", "good_labels"))
             found = bad - int(str(row.get("passed") or 0))
@@ -196,17 +193,24 @@ class BadAnswers:
             for key in ("bad_by_people", "bad_by_judge")[bool(number) :]:
                 figure = row.get(key.replace("_by_judge", ""))
                 if isinstance(figure, Estimate) and isinstance(figure.interval, Interval):
+                    key = "bad_between" if key == "bad_by_people" and good and not bad else key
                     yield Note(key, {**told, "share": figure.value, "ends": figure.interval, "said": said}, "answer")
                     break
 
     def cautions(self, judges: Sequence[int]) -> Iterator[Note]:
-        """Yield why labels correct nothing, or what those that did not come back may hide, by the first judge."""
-        if judges and isinstance(self.design, Note) and not self.all_labelled(judges[0]):
+        """Yield why labels correct nothing, or what those that did not come back may hide, by any of these judges."""
+        if isinstance(self.design, Note) and not all(map(self.all_labelled, judges)):
             yield self.design
         elif judges and isinstance(self.design, LabelDesign) and not self.matrix.nominal:
-            labels = SampledLabels(self.whole, self.people, self.design)
-            told = labels.missing(judges[0], self.whole.raters[judges[0]].name)
+            told = SampledLabels(self.whole, self.people, self.design).missing(judges)
             yield from (note for note in told if note.kind == "warning")
+
+    def left_out(self, rows: Sequence[Row]) -> Iterator[Note]:
+        """Yield a note for each judge whose figures are about some of the cases alone."""
+        for row in rows:
+            if row["cases"] != len(self.labels):
+                told = {"judge": row["rater"], "cases": row["cases"], "every": len(self.labels)}
+                yield Note("bad_about", told, "note")
 
     @property
     def named(self) -> str:
@@ -222,7 +226,7 @@ class BadAnswers:
         return Note("bad_level" if len(self.levels) == 1 or self.matrix.nominal else "bad_up_to", told)
 
 
-Judged = tuple[BadAnswers, Sequence[tuple[int, Row]]]
+Judged = tuple[BadAnswers, Sequence[Row]]
 """A score's bad answers with the rows of its judges."""
 
 
@@ -262,15 +266,14 @@ def bad_table(
     for each in found:
         named = each.matrix.places(raters) or range(len(each.matrix.raters))
         judges, people = ([place for place in each.matrix.scoring(*kinds) if place in named] for kinds in KINDS)
-        made = [*each.rows(judges or people, by)]
-        made = [(place, row) for place, row in made if not values or row.get("group") in values]
-        told.append((each, [(place, row) for place, row in made if "group" not in row] if judges else []))
+        made = [row for row in each.rows(judges or people, by) if not values or row.get("group") in values]
+        told.append((each, [row for row in made if "group" not in row] if judges else []))
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
             notes.append(Note("hidden_groups", left_out, "note"))
-        notes += each.cautions(judges)
+        notes += [*each.cautions(judges), *each.left_out(told[-1][1])]
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
-        rows += [{**shared, **row} for _, row in made]
+        rows += [{**shared, **row} for row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
     columns += [Column("rubric"), Column("score", usual="score", below=True), Column("levels", "levels")]
     if rows:
@@ -305,8 +308,7 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
         judges, people = (each.matrix.scoring(*kinds) for kinds in KINDS)
         for first in [*judges, *people][:1]:
             tables.append(_chatbots(each, first, by))
-            rows = [(place, each.row(place)) for place in judges]
-            told.append((each, rows))
+            told.append((each, [*map(each.row, judges)]))
             steps.append(next_step(each))
     return tables, [*sentences(told), *(step for at, step in enumerate(steps) if step not in steps[:at])]
 
@@ -315,7 +317,7 @@ def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
     """How good each value of the column `by` is, or all cases, by a rater's column."""
     matrix = found.matrix
     codes, names = matrix.codes(by) if by else (np.empty(0), ())
-    made = [row for _, row in found.rows([first], by) if not by or "group" in row]
+    made = [row for row in found.rows([first], by) if not by or "group" in row]
     for row in made:
         row["mean"] = found.mean(first, np.asarray(codes == names.index(str(row["group"]))) if by else None)
     shown = [row.get("bad_by_people") for row in made]
@@ -336,7 +338,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels", {"count": bad}, "answer")
+        return Note("next_labels" if bad else "next_no_bad", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")

@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import chain
 from shlex import quote
 
-from pathway_local.errors import UnknownName
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.results.analysis import Analysis, OptionError, as_given
+from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.comparison import (
     CompareOptions,
@@ -24,6 +24,7 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import Undefined, undefined_estimate
+from pathway_local.system.options import flag
 
 SECTION = "comparison"
 
@@ -37,22 +38,21 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
     """Show which chatbots each rater scores higher on the same questions, with intervals, and their order.
 
     Answers are compared question by question, or as groups if they share no questions, such as two languages. With
-    {pairs}, rank chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    --pairs, rank chatbots by a rubric that compares two responses (a Bradley–Terry model).
     """
     if options.pairs:
         for name in ("between", "pair_by"):
             if getattr(options, name):
-                raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
+                raise UsageError(f"{flag(name)} compares scores, and --pairs choices between two", "Give one of them.")
         columns = [name.strip() for name in options.pairs.split(",")]
         if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
-            pairs = as_given(options.pairs)
-            raise OptionError(f"{{pairs}} {pairs} is not A,B", "Name two columns, such as {pairs} bot_a,bot_b.")
+            raise UsageError(f"--pairs {options.pairs} is not A,B", "Name two columns, such as --pairs bot_a,bot_b.")
         rubrics = data.rated(options.rubric, options.rater)
         first, second, cluster = map(data.column, (*columns, options.cluster))
         yield from ranking_tables(data, rubrics, (first, second), options.model_copy(update={"cluster": cluster}))
         return
     if not options.between:
-        raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
+        raise UsageError("compare needs --between, or --pairs", "Such as --pairs bot_a,bot_b.")
     rubrics = data.rated(options.rubric, options.rater)
     matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
     yield from comparison_tables(matrices, plan, stopped_judges(data, options.rater))
@@ -66,8 +66,8 @@ def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
     """Return what to compare, as these options say. Raises PathwayError for columns and values."""
     name, equals, named = options.between.partition("=")
     if not name.strip() or bool(equals) > bool(named.strip(" ,")):
-        given = as_given(options.between)
-        raise OptionError(f"{{between}} {given} is not COLUMN or COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
+        said = f"--between {options.between} is not COLUMN or COLUMN=A,B"
+        raise UsageError(said, "Such as --between chatbot=v1,v2.")
     column, cluster = data.column(name), data.column(options.cluster)
     counted = data.counted_values(column)
     known = [value for value in counted if value]
@@ -76,13 +76,13 @@ def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
         if value not in known:
             raise UnknownName(f"value of {column}", value, known[:SHOWN_VALUES])
     if len(values) < 2 or len(set(values)) < len(values):
-        listed = as_given(", ".join(map(shown, values[:SHOWN_VALUES])))
-        said = f"{{between}} needs two values of {as_given(shown(column))}, each once, and has {listed or 'none'}"
-        raise OptionError(said, "Such as {between} chatbot=v1,v2.")
+        listed = ", ".join(map(shown, values[:SHOWN_VALUES]))
+        said = f"--between needs two values of {shown(column)}, each once, and has {listed or 'none'}"
+        raise UsageError(said, "Such as --between chatbot=v1,v2.")
     if not equals and len(values) > MOST_UNASKED:
         pairs = len(values) * (len(values) - 1) // 2
-        said = f"{as_given(shown(column))} has {len(values)} values in the run, which make {pairs} pairs"
-        raise OptionError(said, f"Name those to compare: {{between}} {as_given(quote(f'{column}=A,B,C'))}.")
+        said = f"{shown(column)} has {len(values)} values in the run, which make {pairs} pairs"
+        raise UsageError(said, f"Name those to compare: --between {quote(f'{column}=A,B,C')}.")
     by = pairing(data, options.pair_by, column, values, options.min_group)
     return ComparisonPlan(
         column, tuple(values), by, options.rater, cluster, options.min_group,

@@ -13,7 +13,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Bad, Between, Cluster, MinGroup, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.analysis import Bad, Between, Cluster, MinGroup, PairBy, Raters, Rubric
 from pathway_local.results.label_design import own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
@@ -32,6 +32,7 @@ from pathway_local.statistics.figure import (
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.share import scale_mean
+from pathway_local.system.options import Options, Says
 
 
 class CompareOptions(Options):

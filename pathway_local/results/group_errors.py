@@ -1,7 +1,6 @@
 """In which groups of cases a judge errs: how far it is from people there, and how far people are from each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,18 +19,6 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class GroupError:
-    """A judge's error in one group: signed, and in size beside people's own, where several rated on their own."""
-
-    judge: str
-    group: str
-    cases: int
-    signed: Effect
-    size: Estimate
-    of_people: Estimate | None
-
-
 def group_error_tables(every: Sequence[AgainstPeople]) -> list[Table]:
     """Return a table for each score. The intervals of signed errors allow for all groups and scores at once (Holm).
 
@@ -39,29 +26,22 @@ def group_error_tables(every: Sequence[AgainstPeople]) -> list[Table]:
     scores of both than the options want are left out.
     """
     found = [[*_errors(people)] for people in every]
-    shown = [
-        [each for each in own if each.cases >= people.options.min_group]
-        for people, own in zip(every, found, strict=True)
-    ]
-    signed = iter(at_holm_levels([each.signed for own in shown for each in own]))
+    signed = iter(at_holm_levels([effect for own in found for _, effect in own if effect]))
     tables = []
-    for people, own, whole in zip(every, shown, found, strict=True):
-        rows: list[Row] = [
-            {
-                "rater": each.judge, "group": each.group, "cases": each.cases, "mean_difference": next(signed),
-                "mean_absolute_error": each.size, "people_error": each.of_people,
-            }
-            for each in own
-        ]  # fmt: skip
-        hidden = len({each.group for each in whole} - {each.group for each in own})
-        about = {"by": people.options.by, "reference": people.name}
-        notes = [*_notes(people, hidden), *_apart(own, people.options.by)]
-        tables.append(people_table(people.matrix, people.options, "group_errors", COLUMNS, rows, notes, about=about))
+    for people, own in zip(every, found, strict=True):
+        options = people.options
+        rows = [row | {"mean_difference": next(signed)} for row, effect in own if effect]
+        notes = [Note("holm"), *_apart(rows, options.by)]
+        if hidden := len({row["group"] for row, _ in own} - {row["group"] for row in rows}):
+            told = {"count": hidden, "by": options.by, "smallest": options.min_group}
+            notes.insert(1, Note("hidden_groups", told, "note"))
+        about = {"by": options.by, "reference": people.name}
+        tables.append(people_table(people.matrix, options, "group_errors", COLUMNS, rows, notes, about=about))
     return tables
 
 
-def _errors(people: AgainstPeople) -> Iterator[GroupError]:
-    """Yield the errors of each judge in each group with scores of both."""
+def _errors(people: AgainstPeople) -> Iterator[tuple[Row, Effect | None]]:
+    """Yield each judge's row of each group with scores of both, and its signed error if the group is large enough."""
     matrix, by = people.matrix, people.options.by
     if not (by and people.has_means and people.judges):
         return
@@ -71,12 +51,14 @@ def _errors(people: AgainstPeople) -> Iterator[GroupError]:
         errors = people.scores[:, judge] - people.mean
         for code, name in enumerate(names):
             inside = np.asarray((codes == code) & np.isfinite(errors))
-            if inside.any():
-                clusters = None if people.clusters is None else people.clusters[inside]
-                signed = mean_effect(errors[inside], clusters, each="error")
-                size, of_people = (_size(people, each, codes == code) for each in (errors[:, None], own))
-                theirs = of_people if own.shape[1] else None
-                yield GroupError(matrix.raters[judge].name, name, int(inside.sum()), signed, size, theirs)
+            row: Row = {"rater": matrix.raters[judge].name, "group": name, "cases": int(inside.sum())}
+            if inside.sum() < people.options.min_group:
+                yield from [(row, None)] if inside.any() else ()
+                continue
+            clusters = None if people.clusters is None else people.clusters[inside]
+            row["mean_absolute_error"] = _size(people, errors[:, None], codes == code)
+            row["people_error"] = _size(people, own, codes == code) if own.shape[1] else None
+            yield row, mean_effect(errors[inside], clusters, each="error")
 
 
 def _size(people: AgainstPeople, errors: FloatArray, inside: BoolArray) -> Estimate:
@@ -87,18 +69,12 @@ def _size(people: AgainstPeople, errors: FloatArray, inside: BoolArray) -> Estim
     return scale_mean(np.abs(errors[case, rater]), (0.0, float(levels[-1] - levels[0])), clusters)
 
 
-def _notes(people: AgainstPeople, hidden: int) -> Iterator[Note]:
-    options = people.options
-    yield Note("holm")
-    if hidden:
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
-
-
-def _apart(found: Sequence[GroupError], by: str) -> Iterator[Note]:
+def _apart(rows: Sequence[Row], by: str) -> Iterator[Note]:
     """Warn of each judge that is surely further from people in a group than they are from each other."""
-    for each in found:
-        size, own = each.size, each.of_people
-        ends = size.interval, own.interval if own else None
-        if own and isinstance(ends[0], Interval) and isinstance(ends[1], Interval) and ends[0].low > ends[1].high:
-            told: dict[str, object] = {"judge": each.judge, "by": by, "group": each.group}
-            yield Note("group_apart", {**told, "points": size.value, "own": own.value}, "warning")
+    for row in rows:
+        size, own = row["mean_absolute_error"], row["people_error"]
+        if isinstance(size, Estimate) and isinstance(own, Estimate):
+            one, other = size.interval, own.interval
+            if isinstance(one, Interval) and isinstance(other, Interval) and one.low > other.high:
+                told = {"judge": row["rater"], "by": by, "group": row["group"], "points": size.value, "own": own.value}
+                yield Note("group_apart", told, "warning")

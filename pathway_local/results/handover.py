@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.results.analysis import Against, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.analysis import Against, Analysis, Rubric
 from pathway_local.results.consensus import wrong_by
 from pathway_local.results.label_design import LabelDesign, is_uneven, own_design
 from pathway_local.results.table import Cell, Column, Table
@@ -17,6 +17,7 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import BoolArray, FloatArray
 from pathway_local.statistics.handover import Handover, hand_over, least_labels
+from pathway_local.system.options import Options, Says
 
 
 class HandoverOptions(Options):
@@ -80,15 +81,15 @@ class Decision:
 def handover(data: Scores, options: HandoverOptions) -> Iterator[Table]:
     """Choose which cases a judge keeps and which it hands over to people, so that few of those it keeps are wrong.
 
-    At 95% confidence, at most {error} of the kept cases differ from people's scores; without such a choice, it says
-    what would be needed. The labels must be a random sample, as `pathway-local sample` draws it. Decide on {error}
-    and {within} before you look.
+    At 95% confidence, at most --error of the kept cases differ from people's scores; without such a choice, it says
+    what would be needed. The labels must be a random sample, as `pathway-local sample` draws it. Decide on --error
+    and --within before you look.
     """
     yield from map(table_of, decisions(data, options))
 
 
 def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
-    """The decision for each judge and score. Raises UsageError, OptionError."""
+    """The decision for each judge and score. Raises UsageError."""
     rubrics = data.rated(options.rubric, [options.against, *([options.judge] if options.judge else [])])
     found, scores = list[Decision](), list[str]()
     for matrix in data.matrices(rubrics):
@@ -101,16 +102,16 @@ def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
     if options.score and options.score not in scores:
         raise UnknownName("score", options.score, dict.fromkeys(scores))
     if not found:
-        raise OptionError("no local judge has scores to keep or hand over", "Judge the cases first, or name {judge}.")
+        raise UsageError("no local judge has scores to keep or hand over", "Judge the cases first, or name --judge.")
     return found
 
 
 def _decision(matrix: RatingsMatrix, judge: int, people: tuple[int, ...], options: HandoverOptions) -> Decision:
     if matrix.nominal and options.within:
-        raise OptionError(f"{as_given(matrix.score)} is nominal, so its levels have no distance", "Leave {within} out.")
+        raise UsageError(f"{matrix.score} is nominal, so its levels have no distance", "Leave --within out.")
     if not np.isfinite(matrix.confidence[:, judge]).any():
-        said = f"{as_given(matrix.raters[judge].name)} has no probabilities, so nothing tells how sure it is"
-        raise OptionError(said, "Name a local judge with {judge}.")
+        said = f"{matrix.raters[judge].name} has no probabilities, so nothing tells how sure it is"
+        raise UsageError(said, "Name a judge that has a confidence in `summary` with --judge.")
     labels, given, notes = _even_labels(matrix, people, options.against), matrix.given[:, people], list[Note]()
     if left := int(np.sum(labels.rated & ~labels.random)):
         notes.append(Note("labels_outside", {"people": options.against, "count": left}, "note"))

@@ -11,7 +11,9 @@ from pathway_local.results.label_design import uneven_strata
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
-from pathway_local.statistics.figure import FloatArray
+from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.jackknife import estimates
 
 LEAST_ALIKE = 8
 """Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
@@ -24,6 +26,9 @@ NEARLY_ALL, COMMON = 0.95, 0.7
 
 LONG = 7
 """Levels of a scale of which somebody may have used another, shorter one."""
+
+EXACTLY = -1 + 1e-9
+"""Below this, Spearman's correlation is -1."""
 
 OFTEN = 0.1
 """The share of cases with the texts of another one from which each seems to be there several times."""
@@ -39,7 +44,9 @@ def _bare(name: str) -> str:
     return "".join(filter(str.isalnum, folded(name))) or name
 
 
-def mistakes(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:
+def mistakes(
+    matrix: RatingsMatrix, among: Sequence[int] | None = None, clusters: IntArray | None = None
+) -> Iterator[Note]:
     """Yield a warning for whatever looks like a mistake in how these raters' scores came about.
 
     `among` are the columns of the raters whose scores count; None for all. Whoever reads a figure of them must know.
@@ -52,6 +59,7 @@ def mistakes(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Itera
         for person in people:
             yield from _copied(matrix, person, judge)
     yield from _part_of_scale(matrix, raters)
+    yield from _reversed(matrix, raters, clusters)
     yield from _strangers(matrix, people)
     if matrix.repeated > OFTEN * len(matrix.case_ids):
         yield Note("cases_twice", {"count": matrix.repeated, "cases": len(matrix.case_ids)}, "warning")
@@ -98,6 +106,29 @@ def _part_of_scale(matrix: RatingsMatrix, raters: Sequence[int]) -> Iterator[Not
             yield Note("part_of_scale", {**told, "low": matrix.levels[0], "top": matrix.levels[-1]}, "warning")
 
 
+def _reversed(matrix: RatingsMatrix, raters: Sequence[int], clusters: IntArray | None) -> Iterator[Note]:
+    """Raters who surely order the cases oppositely, each named once, the one who opposes most others first."""
+    pairs = [pair for pair in combinations(raters, 2) if not matrix.nominal and _opposed(matrix, pair, clusters)]
+    while pairs:
+        rater = max(raters, key=lambda place: sum(place in pair for pair in pairs))
+        others = [sum(pair) - rater for pair in pairs if rater in pair]
+        pairs = [pair for pair in pairs if rater not in pair]
+        names = [matrix.raters[place].name for place in others]
+        told: dict[str, object] = {"rater": matrix.raters[rater].name, "others": names, "count": len(names)}
+        yield Note("reversed", {**told, "low": matrix.levels[0]}, "warning")
+
+
+def _opposed(matrix: RatingsMatrix, pair: tuple[int, int], clusters: IntArray | None) -> bool:
+    """Whether Spearman's interval lies below 0; exactly opposite orders have none."""
+    scores = matrix.on_scale[:, pair]
+    both = np.isfinite(scores).all(axis=1)
+    figure = {"spearman": COEFFICIENTS["spearman"].of(())}
+    found = estimates(figure, scores[both], None if clusters is None else clusters[both])["spearman"]
+    if both.sum() < LEAST_ALIKE or isinstance(found.value, Undefined):
+        return False
+    return found.interval.high < 0 if isinstance(found.interval, Interval) else found.value < EXACTLY
+
+
 def _strangers(matrix: RatingsMatrix, people: Sequence[int]) -> Iterator[Note]:
     """People who rated different cases: a strict and a lenient one move the means of their own."""
     counts = np.isfinite(matrix.given[:, list(people)])
@@ -119,10 +150,11 @@ def stopped_judges(data: Scores, names: Collection[str] = ()) -> list[Note]:
     return [Note("judge_stopped", {"judge": name}, "warning") for name in data.stopped if not names or name in names]
 
 
-def mistakes_in(data: Scores) -> list[Note]:
+def mistakes_in(data: Scores, cluster: str = "") -> list[Note]:
     """Return each such warning of a run once, and one for each judge that stopped before its end."""
     found = stopped_judges(data)
     for matrix in data.matrices([*data.rubrics.values()]):
         found += [Note("uneven_people", {"column": column}, "warning") for column in set(uneven_strata(matrix))]
-        found += [note for note in mistakes(matrix) if note not in found]
+        codes = matrix.clusters(cluster) if cluster else None
+        found += [note for note in mistakes(matrix, clusters=codes) if note not in found]
     return found

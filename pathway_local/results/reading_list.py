@@ -12,7 +12,6 @@ from pydantic import Field
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
-from pathway_local.results.analysis import Options, Says
 from pathway_local.results.analysis import Rubric as OneRubric
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
@@ -22,7 +21,8 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.statistics.figure import FloatArray
-from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
+from pathway_local.system.options import Options, Says
+from pathway_local.verdict import Outcome, Verdict
 
 By = Literal["score", "confidence", "disagreement", "failure"]
 """Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
@@ -31,13 +31,7 @@ By = Literal["score", "confidence", "disagreement", "failure"]
 class ReadOptions(Options):
     """The cases to read, and their order."""
 
-    by: Annotated[
-        By,
-        Says(
-            "ORDER",
-            "score: lowest first; confidence: least sure; disagreement; failure.",
-        ),
-    ] = "score"
+    by: Annotated[By, Says("ORDER", "score: lowest first; confidence: least sure; disagreement; failure.")] = "score"
     top: Annotated[int, Field(ge=1), Says("N", "Cases for each score.")] = 20
     rubric: OneRubric = ""
 
@@ -47,35 +41,17 @@ NOTES = ("notes",)
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """One score by one rater, with its level's name."""
-
-    name: str
-    value: Number
-    label: str
-    confidence: float | None
-    probabilities: Mapping[Number, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
-    """What one rater said about a case: scores, the words about them and all other fields, or why there is no verdict.
+    """What one rater said about a case: its outcome, and the hash of the texts `about` which it is.
 
-    `failure` is its kind, and `message` says more in English.
-    `about` is the hash of the texts that the rater saw. `caution` is the label of a judge that has one: it must stand
-    beside the judge's scores.
+    `caution` is the label of a judge that has one: it must stand beside the judge's scores.
     """
 
     rater: str
     kind: RaterKind
-    scores: tuple[Given, ...]
-    reason: str
-    failure: str
+    outcome: Outcome
     about: str
     caution: str = ""
-    fields: Mapping[str, Value] = field(default_factory=dict)
-    marks: tuple[str, ...] = ()
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +93,7 @@ def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions,
         ranked = _ranked(data, rubric, options.by, options.top)
         said = _said(data, rubric, {case for ids in ranked.values() for case in ids})
         for score, ids in ranked.items():
-            to_read = tuple(_about(said[case], score) for case in ids)
-            found.append(ReadingList(rubric, score, options.by, to_read))
+            found.append(ReadingList(rubric, score, options.by, tuple(said[case] for case in ids)))
     return _with_texts(data, found, cases)
 
 
@@ -169,45 +144,18 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     for record in data.outcomes(rubric.name, cases=wanted) if wanted else ():
         known = found.get(record.case_id, CaseToRead(record.case_id, record.row, (), record.metadata))
         label = data.labels.get(record.rater, "")
-        said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash, label)
+        said = Said(record.rater, kinds[record.rater], record.outcome, record.case_hash, label)
         found[record.case_id] = replace(known, said=(*known.said, said))
     return found
 
 
-def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str, caution: str = "") -> Said:
-    """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
-    if isinstance(outcome, Failure):
-        return Said(rater, kind, (), "", outcome.kind, about, caution, message=outcome.message)
-    names = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    texts = [outcome.fields.get(name) for name in names if name]
-    words = "\n".join(text for text in texts if isinstance(text, str) and text)
-    given = tuple(given_by(outcome, rubric))
-    return Said(rater, kind, given, words, "", about, caution, outcome.fields, outcome.marks)
-
-
-def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
-    """Yield a verdict's scores in the rubric's order."""
-    for name, declared in rubric.format.scores.items():
-        if score := verdict.scores.get(name):
-            label = declared.levels.get(score.value, "")
-            yield Given(name, score.value, label, score.confidence, score.probabilities)
-
-
 def reason_field(output_format: OutputFormat, score: str) -> str:
-    """The text field that goes with a score: the first one behind it, else the last one before it."""
+    """The text field that goes with a score: the first one behind it, else the last one before it; none of a total."""
     slots = [part for part in output_format.parts if isinstance(part, Slot)]
-    at = next(place for place, slot in enumerate(slots) if slot.score == score)
+    at = next((place for place, slot in enumerate(slots) if slot.score == score), len(slots))
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""
-
-
-def _about(case: CaseToRead, score: str) -> CaseToRead:
-    """The case with the list's own score alone; a list of failures shows all scores."""
-    if not score:
-        return case
-    said = (replace(each, scores=tuple(one for one in each.scores if one.name == score)) for each in case.said)
-    return replace(case, said=tuple(said))
 
 
 def _with_texts(data: Scores, lists: Sequence[ReadingList], cases: CasesFile) -> list[ReadingList]:

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.errors import UnknownName
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, Rater, RaterKind, raters_named
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.analysis import Against, Bad, Between, By, Cluster, MinGroup, OptionError, Options, PairBy
+from pathway_local.results.analysis import Against, Bad, Between, By, Cluster, MinGroup, PairBy
 from pathway_local.results.bad import bad_answers, bad_table, check_bad, overview
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import CompareOptions, ComparisonPlan
@@ -25,6 +25,7 @@ from pathway_local.runs.jobs import Job
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded, names_of
+from pathway_local.system.options import Options
 
 MOST_FINDINGS = 3
 
@@ -68,7 +69,7 @@ class Report:
 
 
 def report(data: Scores, options: ReportOptions) -> Report:
-    """Read a run for a report. Raises OptionError, and UsageError for columns and values that the run lacks."""
+    """Read a run for a report. Raises UsageError."""
     plan, comparison = _planned(data, options)
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, plan.bad)
@@ -90,7 +91,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *_commonest(whole, kinds)],
-        warnings=[*mistakes_in(data), *_missed(whole, _labelled(matrices))],
+        warnings=[*mistakes_in(data, plan.cluster), *_missed(whole, _labelled(matrices))],
         tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,
@@ -98,9 +99,9 @@ def report(data: Scores, options: ReportOptions) -> Report:
 
 
 def _planned(data: Scores, options: ReportOptions) -> tuple[ReportOptions, ComparisonPlan | None]:
-    """The options with the run's own spellings, and what to compare. Raises OptionError, UsageError."""
+    """The options with the run's own spellings, and what to compare. Raises UsageError."""
     if options.pair_by and not options.between:
-        raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
+        raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     people = [rater.name for rater in data.raters if rater.kind == "human"]
     if options.against and not raters_named(options.against, people):
         raise UnknownName("person or group of people", options.against, dict.fromkeys(people))

@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, Options, found_by
+from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
+from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Choices, Group, ScoreSummary, tally
+from pathway_local.scores.matrix import Trouble
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval
+from pathway_local.system.options import Options, Says
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -32,39 +35,48 @@ class SummaryOptions(Options):
     cluster: Cluster = ""
     bad: Bad = ""
     against: Against = ""
+    weight: Annotated[str, Says("COLUMN", "Column that says how much each case counts in the means.")] = ""
 
 
 def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
-    by, cluster = data.column(options.by), data.column(options.cluster)
+    by, cluster, weight = (data.column(each) for each in (options.by, options.cluster, options.weight))
     options = options.model_copy(update={"by": by, "cluster": cluster})
-    whole = tally(data, cluster=cluster)
-    groups = tally(data, by, cluster) if by else whole
+    whole = tally(data, cluster=cluster, weight=weight)
+    groups = tally(data, by, cluster, weight) if by else whole
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
-    warnings = mistakes_in(data)
+    warnings = mistakes_in(data, cluster)
     yield from bad_table(found, by)
-    for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
+    for table in summary_tables(data, groups, by, options.min_group, cluster, whole, weight):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Scores, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
+    data: Scores,
+    groups: Sequence[Group],
+    by: str,
+    smallest: int = 1,
+    cluster: str = "",
+    whole: Sequence[Group] = (),
+    weight: str = "",
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
     A mean of few can reveal what one of them got. Failures reveal nothing of a score, so none is left out.
     """
     shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
-    scored = [group for group in shown if not group.preferences]
-    about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
+    scored = [group for group in shown if not group.choices]
+    about = {name: column for name, column in (("by", by), ("cluster", cluster), ("weight", weight)) if column}
     notes = [*_hidden(groups, by, smallest), *_without(data, groups)]
     if groups:
         notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
+        notes += [Note("weighted", {"column": weight})] if weight else []
     parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
+    notes += _totals(data, whole)
     # People may have given another score of the rubric alone.
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or score.n]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
@@ -72,7 +84,7 @@ def summary_tables(
         own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
         yield _scores(own, about, rubric, score, notes)
         notes = []
-    pairs = [(group, group.preferences) for group in shown if group.preferences]
+    pairs = [(group, group.choices) for group in shown if group.choices]
     if pairs:
         yield _choices(pairs, about, notes)
     elif not each:
@@ -105,16 +117,16 @@ def _scores(
             **_about(group, by), "score": score.name, "n": score.n, "mean": score.mean, "distribution": _levels(score),
             "confidence": score.confidence, "failed": group.failures.total() or None, "cases": group.cases,
             "between": score.between, "special_share": score.special_share,
-            "mass": float(np.median(score.known_masses)) if len(score.known_masses) else None,
+            "mass": float(np.median(score.masses)) if len(score.masses) else None,
         }
         for group, score in each
     ]  # fmt: skip
-    about = {**shared, **({"rubric": rubric, "score": name} if by else {})}
-    if by:
-        ends = [value for value in each[0][1].counts if value not in each[0][1].declared.special] if each else [0, 1]
-        scale = (float(min(ends)), float(max(ends)))
-        return Table("groups", about, columns, rows, notes, section=SECTION, chart="interval", scale=scale)
-    return Table("scores", about, columns, rows, notes, section=SECTION, chart="bars")
+    if not by:
+        return Table("scores", shared, columns, rows, notes, section=SECTION, chart="bars")
+    declared = [score.declared for _, score in each[:1]]
+    ends = [float(value) for own in declared for value in own.values if value not in own.special] or [0.0, 1.0]
+    about, scale = {**shared, "rubric": rubric, "score": name}, (min(ends), max(ends))
+    return Table("groups", about, columns, rows, notes, section=SECTION, chart="interval", scale=scale)
 
 
 def _levels(score: ScoreSummary) -> tuple[Level, ...]:
@@ -124,30 +136,28 @@ def _levels(score: ScoreSummary) -> tuple[Level, ...]:
     )
 
 
-def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
+def _choices(each: Sequence[tuple[Group, Choices]], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
     by = about.get("by", "")
     columns = [
-        *_named(by), Column("rater", "rater"), Column("n", "count"), Column("wins", "count"), Column("ties", "count"),
-        Column("losses", "count"), Column("win_rate", "estimate"), Column("flips", "count"),
-        Column("both_orders", "count"), Column("failed", "count"),
+        *_named(by), Column("rater", "rater"), Column("n", "count"),
+        *(Column(name, "count") for name in ("wins", "ties", "losses")), Column("win_rate", "estimate"),
+        *(Column(name, "count") for name in ("flips", "both_orders", "failed")),
         Column("flip_rate", "estimate", detail=True), Column("read_first", "count", detail=True),
     ]  # fmt: skip
-    rows: list[dict[str, Cell]] = [
-        {
-            **_about(group, by), "n": len(found.wins),
-            "wins": found.times(1), "ties": found.times(0.5), "losses": found.times(0), "win_rate": found.win_rate,
-            "failed": group.failures.total() or None,
-            "flips": found.flipped if found.both else None, "both_orders": found.both or None,
-            "flip_rate": found.flip_rate if found.both else None, "read_first": found.to_first if found.both else None,
-        }
-        for group, found in each
-    ]  # fmt: skip
+    rows = list[dict[str, Cell]]()
+    for group, found in each:
+        row = _about(group, by) | {"n": found.wins + found.ties + found.losses, "wins": found.wins}
+        row |= {"ties": found.ties, "losses": found.losses, "win_rate": found.win_rate}
+        orders: dict[str, Cell] = {"flips": found.flips, "both_orders": found.both, "read_first": found.to_first}
+        orders["flip_rate"] = found.flip_rate
+        row |= orders if found.both else dict.fromkeys(orders)
+        rows.append(row | {"failed": group.failures.total() or None})
     return Table("choices", about, columns, rows, notes, section=SECTION)
 
 
 def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str) -> Iterator[Table]:
     """How many cases failed and why, the marks of the groups that are shown, and the first failures, each once."""
-    shared = [*_named(by), Column("rater", "rater")]
+    columns = [*_named(by), Column("rater", "rater"), Column("kind", "key"), Column("count", "count")]
     for key, own in (("failures", groups), ("marks", shown)):
         rows: list[dict[str, Cell]] = [
             {**_about(group, by), "kind": kind, "count": count}
@@ -155,19 +165,24 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
             for kind, count in sorted(getattr(group, key).items())
         ]
         if rows:
-            about = {"by": by} if by else {}
-            yield Table(key, about, [*shared, Column("kind", "key"), Column("count", "count")], rows, section=FAILURES)
-    failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
-    first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
-    listed: list[dict[str, Cell]] = [
-        {"row": each.row, "kind": each.kind, "place": each.place or None, "reason": each.reason}
-        for each, group in reversed(first.values())
-    ]
+            yield Table(key, {"by": by} if by else {}, columns, rows, section=FAILURES)
+    failed = [(case, _failed(trouble)) for group in groups for case, trouble in group.failed]
+    listed = {(case, row["place"], row["reason"]): row for case, row in failed}
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
         words = [Column("kind", "key"), Column("place", english=True), Column("reason", english=True)]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
-        yield Table("failed", {}, [*words, Column("row", "count")], listed[:SHOWN_FAILURES], notes, section=FAILURES)
+        rows = sorted(listed.values(), key=lambda row: int(str(row["row"])))[:SHOWN_FAILURES]
+        yield Table("failed", {}, [*words, Column("row", "count")], rows, notes, section=FAILURES)
+
+
+def _failed(trouble: Trouble) -> dict[str, Cell]:
+    """A case without a verdict: its row, the failure's kind, where it is and why."""
+    failure = trouble.failure
+    assert failure, "an outcome with marks is no failure"
+    place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
+    told: dict[str, Cell] = {"row": failure.row or trouble.row, "kind": failure.kind}
+    return told | {"place": place if sign else None, "reason": failure.reason or failure.message}
 
 
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
@@ -198,9 +213,21 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
         yield Note("other_texts", {"rater": group.rater, "count": group.other_texts}, "note")
     for part in parts.get((group.rater, group.rubric), ()):
         yield Note("judged_part", {"where": where, "part": part}, "warning")
-    if group.preferences:
-        yield from _on_choices(group.preferences, where)
+    if group.choices:
+        yield from _on_choices(group.choices, where)
     yield from _too_often(group, where)
+
+
+def _totals(data: Scores, whole: Sequence[Group]) -> Iterator[Note]:
+    """Yield how each total is computed, and for how many verdicts of each rater it can't be."""
+    for name, rubric in data.rubrics.items():
+        own = [group for group in whole if group.rubric == name]
+        for score, total in rubric.format.outputs.totals.items() if own else ():
+            yield Note("total_is", {"rubric": name, "score": score, "formula": total.text})
+            for group in own:
+                if lacking := group.verdicts - group.scores[score].n:
+                    told = {"score": score, "rater": group.rater, "count": lacking, "n": group.verdicts}
+                    yield Note("total_missing", told, "note")
 
 
 def _too_often(group: Group, where: Note) -> Iterator[Note]:
@@ -211,25 +238,20 @@ def _too_often(group: Group, where: Note) -> Iterator[Note]:
             told = {"where": where, "field": name, "count": count, "share": count / group.verdicts}
             yield Note("cut", told, "warning")
     for score in group.scores.values():
-        masses = score.known_masses
-        reluctant = int(np.sum(masses < LOW_MASS))
+        masses, reluctant = score.masses, int(np.sum(score.masses < LOW_MASS))
         if reluctant > OFTEN_RELUCTANT * len(masses):
             told = {"where": where, "score": score.name, "reluctant": reluctant, "known": len(masses)}
             yield Note("reluctant", told | {"least": LOW_MASS, "median": float(np.median(masses))}, "warning")
 
 
-def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
+def _on_choices(found: Choices, where: Note) -> Iterator[Note]:
     first, second = ([*names] for names in (found.pair.swap, found.pair.swap.values()))
     yield Note("which_is_a", {"first": first, "second": second})
-    share = found.flip_rate
-    if found.flipped and isinstance(share.value, float):
-        ends: dict[str, object] = {}
-        if isinstance(share.interval, Interval):
-            ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
-        counts = {"flips": found.flipped, "both": found.both, "first": found.to_first, "share": share.value}
-        yield Note(
-            "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
-        )
+    rate = found.flip_rate
+    if found.flips and isinstance(rate.value, float) and isinstance(rate.interval, Interval):
+        told = {"where": where, "flips": found.flips, "both": found.both, "first": found.to_first}
+        told |= {"share": rate.value, "low": rate.interval.low, "high": rate.interval.high, "level": rate.interval}
+        yield Note("choices_flipped", told, "warning")
 
 
 def summary_of(data: Scores) -> list[Table]:

@@ -12,13 +12,16 @@ from pathway_local.rubrics.conversation import indented
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Example, Rubric
 from pathway_local.system.safe_yaml import Places
-from pathway_local.verdict import plain
+from pathway_local.verdict import plain, storable
 
 MOST = 12
 """Examples of a rubric at most: each prompt holds all of them."""
 
 PARTS = 3
 """One in so many cases is set aside for examples."""
+
+LONGEST = 3_000
+"""Characters of a text in an example that is written for a person: prompts hold all examples."""
 
 _KEYS = {"case", "inputs", "scores", "notes"}
 _FORM = "Such as - {inputs: {answer: a text}, scores: {score: 4}, notes: why}; case and notes may be left out."
@@ -33,6 +36,17 @@ def is_set_aside(case_id: str) -> bool:
     return part_of_case(case_id, PARTS) == 0
 
 
+def shortened(text: str) -> str:
+    """Return a text as an example may have it, cut at its end and marked if it is long."""
+    whole = storable(text)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]} [cut]"
+
+
+def learns_from_cases(rubric: Rubric) -> bool:
+    """Whether some of the rubric's examples are cases, not made up."""
+    return any(each.case for each in rubric.examples)
+
+
 def score_fields(rubric: Rubric) -> dict[str, ScoreField]:
     """Return the scores that the reply holds as fields of their own."""
     return {name: each for name, each in rubric.format.outputs.fields.items() if isinstance(each, ScoreField)}
@@ -45,7 +59,7 @@ def read_examples(block: object, rubric: Rubric, places: Places) -> tuple[Exampl
     where = places.of("examples")
     if not isinstance(block, list) or not 0 < len(block) <= MOST:
         raise RubricError(f"{where}: examples must be a list of 1 to {MOST}", _FORM)
-    if rubric.pair or any(name not in score_fields(rubric) for name in rubric.format.scores):
+    if rubric.pair or any(name not in score_fields(rubric) for name in rubric.format.given):
         said = "a comparison can't have examples, nor can a rubric whose score is made of several fields"
         raise RubricError(f"{where}: {said}", "Remove them.")
     places_of = [f"{places.of('examples', at)}: example {at + 1}" for at in range(len(block))]

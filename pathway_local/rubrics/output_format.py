@@ -16,9 +16,10 @@ from pathway_local.rubrics.form import AnyField, Form, Part, Reply, Slot, text_a
 from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.kind import FieldKind, JsonKind
 from pathway_local.rubrics.spelling import field_of, fields_in
+from pathway_local.rubrics.totals import Total, with_totals
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint
-from pathway_local.verdict import Number, storable
+from pathway_local.verdict import Number, Score, storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
@@ -28,13 +29,14 @@ class Outputs(BaseModel):
     """The `outputs:` block of a rubric. `layout` is "json", or a text with each field's name in braces.
 
     A JSON layout keeps the order of the fields; a dot in a name (`clarity.score`) makes an object. A field may be
-    spelled in one line (`spelling.field_of`), and so may the whole block.
+    spelled in one line (`spelling.field_of`), and so may the whole block. `totals` are computed of scores.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     layout: str = "json"
     fields: dict[str, AnyField] = Field(min_length=1)
+    totals: dict[str, Total] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -57,7 +59,10 @@ class Outputs(BaseModel):
 
 
 class OutputFormat:
-    """Literals and fields in order. A verdict holds `scores` and `fields`; echoes belong to neither."""
+    """Literals and fields in order. A verdict holds `scores` and `fields`; echoes belong to neither.
+
+    `scores` has the `given` ones, and totals behind them.
+    """
 
     def __init__(self, outputs: Outputs) -> None:
         self.outputs = outputs
@@ -65,6 +70,10 @@ class OutputFormat:
         self.parts = self._layout(list(outputs.fields))
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
+        try:
+            self.scores = with_totals(self.given, outputs.totals, outputs.fields)
+        except ValueError as error:
+            raise FormatError(f"outputs.totals.{error}", "docs/rubrics.md describes totals.") from None
 
     @classmethod
     def load(cls, block: object) -> "OutputFormat":
@@ -76,8 +85,8 @@ class OutputFormat:
             raise FormatError(f"{'.'.join(map(str, ('outputs', *keys)))}: {said}") from None
 
     @cached_property
-    def scores(self) -> dict[str, ScoreField]:
-        """The scores by name, in order: score fields, and those that verdicts make."""
+    def given(self) -> dict[str, ScoreField]:
+        """The scores that raters give by name, in order: score fields, and those that verdicts make."""
         found = ((slot.score, slot.field) for slot in self._slots())
         scales = ((name, field.scale if isinstance(field, VerdictListField) else field) for name, field in found)
         return {name: scale for name, scale in scales if isinstance(scale, ScoreField)}
@@ -86,6 +95,14 @@ class OutputFormat:
     def fields(self) -> dict[str, AnyField]:
         """The generated fields other than scores, by name, in order."""
         return {s.name: s.field for s in self._slots() if not isinstance(s.field, ScoreField | EchoField)}
+
+    def with_totals(self, given: Mapping[str, Score]) -> dict[str, Score]:
+        """Return a verdict's scores with the totals that they make."""
+        found = dict(given)
+        for name, total in self.outputs.totals.items():
+            if made := total.score(found, self.scores):
+                found[name] = made
+        return found
 
     @cached_property
     def thinking(self) -> str:
@@ -161,7 +178,7 @@ class OutputFormat:
         return _merged(parts)
 
     def _check(self) -> None:
-        if not self.scores:
+        if not self.given:
             raise FormatError("outputs: no field has the type score", "Declare at least one score.")
         made = [slot.score for slot in self._slots() if isinstance(slot.field, VerdictListField)]
         taken = next((name for name in made if name in self.outputs.fields or made.count(name) > 1), None)

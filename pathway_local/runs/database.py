@@ -97,8 +97,7 @@ class Database:
 
     def change(self, query: str, values: Sequence[object] = ()) -> int:
         """Run one statement that changes rows, inside `writing` or `shredding`; return how many it changed."""
-        self.execute(query, values)
-        return int(self.rows("SELECT changes()")[0][0])
+        return self._connection.execute(query, tuple(values)).rowcount
 
     def execute_all(self, query: str, rows: Sequence[Sequence[object]]) -> None:
         """Run one statement that changes something for each of these rows, inside `writing`."""

@@ -3,8 +3,6 @@
 import errno
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -16,9 +14,6 @@ _DAMAGED = (
     "Put a copy back (first remove the -wal, -shm and -journal files beside it), or start a new run under another "
     "name; `sqlite3 FILE .recover` may save the undamaged part."
 )
-_FULL = "Free some space and run the same command again: committed outcomes are still there."
-_FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
-_DISK = "Check the disk's health, its free space and your quota, then run the same command again."
 
 
 class run_file_errors:
@@ -43,19 +38,19 @@ class run_file_errors:
         if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name of the schema that is not UTF-8
             raise _from_sqlite(self._path, sqlite3.SQLITE_CORRUPT) from None
         if isinstance(error, OSError):
-            raise _from_system(self._path, error) from None
+            raise _from_system(self._path, error.errno) from None
 
 
 def _from_sqlite(path: Path, code: int) -> RunFileError:
     match code & 0xFF:  # the higher bits only tell variants apart
         case sqlite3.SQLITE_FULL:
-            return RunFileError(f"{path}: no space is left on its disk", _FULL)
+            return _from_system(path, errno.ENOSPC)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return RunLocked(f"{path}: another process writes to it", LOCKED_HINT)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return RunFileError(f"{path}: it, or a file beside it, can't be opened for writing", _FORBIDDEN)
+            return _from_system(path, errno.EACCES)
         case sqlite3.SQLITE_IOERR:
-            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
+            return _from_system(path, errno.EIO)
         case sqlite3.SQLITE_NOTADB:
             hint = f"Name the run that `judge` wrote; its name usually ends in .run. {_DAMAGED}"
             return RunDamaged(f"{path}: it is not a run file, or its beginning is damaged", hint)
@@ -63,33 +58,32 @@ def _from_sqlite(path: Path, code: int) -> RunFileError:
             return damaged(path, "the run file is damaged")
 
 
-def _from_system(path: Path, error: OSError) -> RunFileError:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return RunFileError(f"{path}: no space is left on its disk", _FULL)
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return RunFileError(f"{path}: it, or its folder, may not be written to", _FORBIDDEN)
-        case errno.EEXIST:
-            return RunFileError(f"{path}: a file of that name exists already", "Name another run file.")
-        case errno.EIO:
-            return RunFileError(f"{path}: its disk failed to read or write", _DISK)
-        case _:
-            reason = os.strerror(error.errno) if error.errno else type(error).__name__
-            return RunFileError(f"{path}: {reason}", "Check the path and its folder, or name a run file elsewhere.")
+_DISK = "Check the disk's health, its free space and your quota, then run the same command again."
+_FULL = ("no space is left on its disk", "Free some space and run the same command again: committed outcomes are safe.")
+_FORBIDDEN = (
+    "it, a file beside it, or its folder can't be opened for writing",
+    "Check that you may write to the file and to its folder, or name a run file elsewhere.",
+)
+_OF_SYSTEM = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EROFS: _FORBIDDEN,
+    errno.EEXIST: ("a file of that name exists already", "Name another run file."),
+    errno.EIO: ("its disk failed to read or write", _DISK),
+}
+
+
+def _from_system(path: Path, number: int | None) -> RunFileError:
+    other = os.strerror(number) if number else "the system refused"
+    said, hint = _OF_SYSTEM.get(number or 0, (other, "Check the path and its folder, or name a run file elsewhere."))
+    return RunFileError(f"{path}: {said}", hint)
 
 
 def damaged(path: Path, what: str) -> RunDamaged:
     """Return the error for a file that is damaged, or not a run."""
     return RunDamaged(f"{path}: {what}", _DAMAGED)
-
-
-@contextmanager
-def decoding(path: Path) -> Iterator[None]:
-    """Turn errors of parsing a stored value into RunDamaged."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise damaged(path, "something stored in it can't be read") from None
 
 
 RunKind = Literal["", "self-test"]

@@ -1,15 +1,14 @@
 """Outcomes and cases as a run stores them, in columns that the sqlite3 shell can query; no text of a case."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from pathway_local.case import CaseRef
-from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import damaged
-from pathway_local.runs.stored_json import SCORES, TEXTS, TEXTS_BY_NAME, VALUES_BY_NAME, StoredScore, to_json
+from pathway_local.runs.stored_json import SCORES, TEXTS, VALUES_BY_NAME, StoredScore, to_json
 from pathway_local.verdict import NO_TOKENS, Failure, Number, Outcome, Score, Tokens, Verdict, storable
 
 
@@ -84,53 +83,3 @@ def _score(path: Path, stored: StoredScore) -> Score:
 
 def _value(text: str) -> Number:
     return float(text) if "." in text else int(text)
-
-
-_KNOWN = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
-_ADD = "INSERT INTO cases (key, case_id, row, metadata) VALUES (?, ?, ?, ?)"
-_MOVE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
-
-
-class StoredCases:
-    """The cases of an open run."""
-
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    def update(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
-        """Update row and metadata of the cases that the run has, inside `writing`; return their keys by stored id.
-
-        Only metadata columns named in `keep` are stored (None: all).
-        """
-        found = self._db.rows_among(_KNOWN, [storable(case.id) for case in cases])
-        known = {case_id: (key, *stored) for case_id, key, *stored in found}
-        moved = []
-        for case in cases if known else ():
-            if stored := known.get(storable(case.id)):
-                key, *before = stored
-                after = [case.row, _updated(self._db.path, case, keep, before[1])]
-                if after != before:
-                    moved.append((*after, key))
-        self._db.execute_all(_MOVE, moved)
-        return {case_id: key for case_id, (key, *_) in known.items()}
-
-    def keys(self, cases: Sequence[CaseRef], known: Mapping[str, int], keep: Collection[str] | None) -> list[int]:
-        """Return the key of each case, inside `writing`; cases that are not among the `known` of `update` are added."""
-        keys, new = [], []
-        last = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")[0][0] if len(known) < len(cases) else 0
-        for case in cases:
-            case_id = storable(case.id)
-            key = known.get(case_id)
-            if key is None:
-                key = last = last + 1
-                new.append((key, case_id, case.row, _updated(self._db.path, case, keep)))
-            keys.append(key)
-        self._db.execute_all(_ADD, new)
-        return keys
-
-
-def _updated(path: Path, case: CaseRef, keep: Collection[str] | None, metadata: str = "{}") -> str:
-    """Return the stored metadata of a case with the columns to keep of its sheet, in place of what was there."""
-    names = case.metadata if keep is None else keep
-    kept = {name: case.metadata[name] for name in names if name in case.metadata}
-    return to_json(TEXTS_BY_NAME.read(path, metadata) | kept)

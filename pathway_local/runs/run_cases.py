@@ -34,11 +34,9 @@ def cases_of(
     id_column: str | None = None,
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
-    encoding: str = "",
-    header_row: int | None = None,
-    sheet: str = "",
+    **how: Any,
 ) -> CasesFile:
-    """Return the cases for these rubrics; arguments take precedence over what the run remembers.
+    """Return the cases for these rubrics; arguments, `how` for `open_sheet`, take precedence over what the run knows.
 
     With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
     and RunFileError if the run's cases have row numbers as ids and these have an id column.
@@ -50,10 +48,8 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    before = _remembered_reading(run, cases) if run and isinstance(cases, Path) else {}
-    encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
-    sheet = sheet or before.get("title", "")
-    opened = cases if isinstance(cases, Sheet) else open_sheet(cases, encoding, header_row, sheet)
+    how = {name: value for name, value in how.items() if value}
+    opened = cases if isinstance(cases, Sheet) else open_sheet(cases, **_remembered_reading(run, cases) | how)
     talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
     found = CasesFile(opened, needed, given, id_column or remembered_id, optional, talks)
     if run is not None and found.id_column is not None and rows_are_ids(run):
@@ -89,10 +85,11 @@ def remember_kept(run: RunFile, columns: Sequence[str] | None) -> None:
     run.set_setting(KEEP, ALL if columns is None or before == ALL else list(dict.fromkeys([*known, *columns])))
 
 
-def _remembered_reading(run: RunFile, path: Path) -> dict[str, Any]:
-    """Return the encoding and header's row that the user named for a file of that name; another may have others."""
-    kept = run.get_setting(READING)
-    return kept if isinstance(kept, dict) and kept.get("file") == path.name else {}
+def _remembered_reading(run: RunFile | None, path: Path) -> dict[str, Any]:
+    """Return how the user said to open a file of that name; another may need other options."""
+    kept = run.get_setting(READING) if run else None
+    kept = kept if isinstance(kept, dict) and kept.get("file") == path.name else {}
+    return {name: kept[name] for name in ("encoding", "header_row", "title") if name in kept}
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:

@@ -23,7 +23,7 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
 from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, from_columns, to_columns
 from pathway_local.runs.schema import SCHEMA
 from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
@@ -37,6 +37,13 @@ TEXTS = "texts"
 PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
+_OTHER = "row <> ?2 OR metadata <> json_patch(metadata, ?3)"
+_ADD_CASE = f"""
+    INSERT INTO cases (case_id, row, metadata) VALUES (?1, ?2, ?3)
+    ON CONFLICT (case_id) DO UPDATE SET row = ?2, metadata = json_patch(metadata, ?3) WHERE {_OTHER}
+"""
+_MOVE_CASE = f"UPDATE cases SET row = ?2, metadata = json_patch(metadata, ?3) WHERE case_id = ?1 AND ({_OTHER})"
+_KEYS = "SELECT case_id, key FROM cases WHERE case_id IN ({})"
 # A verdict stays behind a failure, and behind a verdict on other texts.
 _REPLACE = """
     DELETE FROM outcomes
@@ -84,9 +91,6 @@ class RunFile:
     key: bytes
     """32 random bytes made with the file, for `case.fingerprint`."""
 
-    cases: StoredCases
-    """The cases that the run knows."""
-
     database: Database
     """The SQLite file, for modules with their own tables in it."""
 
@@ -100,7 +104,6 @@ class RunFile:
         self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
-            self.cases = StoredCases(db)
             check_kind(db.path, self.get_setting(KIND) or "", kind)
         except BaseException:
             db.close()
@@ -263,19 +266,18 @@ class RunFile:
     ) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
         columns = [to_columns(each.outcome) for each in outcomes]
-        cases = [each.case for each in outcomes]
+        stored = [_case_columns(each.case, keep) for each in outcomes]
         with self._db.writing():
-            known = self.cases.update(cases, keep)
-            keys = self.cases.keys(cases, known, keep)
-            again = [
-                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
-                for key, each in zip(keys, outcomes, strict=True)
-                if storable(each.case.id) in known
+            self._db.execute_all(_ADD_CASE, stored)
+            keys = dict(self._db.rows_among(_KEYS, [case_id for case_id, *_ in stored]))
+            places = [
+                (keys[case_id], rater_id, each.case.hash) for (case_id, *_), each in zip(stored, outcomes, strict=True)
             ]
+            again = [(*place, isinstance(each.outcome, Failure)) for place, each in zip(places, outcomes, strict=True)]
             self._db.execute_all(_REPLACE, again)
             rows = [
-                (key, key, rater_id, each.case.hash, *column, *astuple(each.tokens), sheet)
-                for key, each, column in zip(keys, outcomes, columns, strict=True)
+                (place[0], *place, *column, *astuple(each.tokens), sheet)
+                for place, each, column in zip(places, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
 
@@ -297,7 +299,7 @@ class RunFile:
         """
         if cases:
             with self._db.writing():
-                self.cases.update(cases, keep)
+                self._db.execute_all(_MOVE_CASE, [_case_columns(case, keep) for case in cases])
 
     def records(
         self, rater: str | None = None, rubric: str | None = None, cases: Collection[str] | None = None
@@ -369,3 +371,9 @@ class RunFile:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _case_columns(case: CaseRef, keep: Collection[str] | None) -> tuple[str, int, str]:
+    names = case.metadata if keep is None else keep
+    kept = {name: case.metadata[name] for name in names if name in case.metadata}
+    return storable(case.id), case.row, to_json(kept)

@@ -1,12 +1,13 @@
 """Stores and finds a run's rubrics: all of them, or those that a command needs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from pathway_local.case import text_hash
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import raters_named
+from pathway_local.rater import Rater, raters_named
+from pathway_local.rubrics.examples import learns_from_cases
 from pathway_local.rubrics.rubric import Example, Rubric, compiled
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
@@ -23,6 +24,39 @@ def store_rubric(run: RunFile, rubric: Rubric) -> None:
     run.add_rubric(rubric.name, rubric.text, compiled(rubric))
 
 
+def example_test(run: RunFile, rubric: Rubric) -> Callable[[str], bool]:
+    """Return a test of whether the case with an id is an example of a run's rubric."""
+    marks = {each.case for each in rubric.examples if each.case}
+    return lambda case_id: bool(marks) and text_hash(run.key, case_id) in marks
+
+
+def rubrics_with(run: RunFile, ids: Sequence[str] | None) -> list[str]:
+    """Return the rubrics of which one of these cases is an example; with None, those that have any."""
+    found = [(rubric, example_test(run, rubric)) for rubric in run.rubrics().values() if learns_from_cases(rubric)]
+    return [rubric.name for rubric, is_example in found if ids is None or any(map(is_example, ids))]
+
+
+def raters_of(run: RunFile, rubric: Rubric) -> list[tuple[int, Rater]]:
+    """Return the raters under a rubric with their ids, and the people who rated under the one that it is `rated_as`.
+
+    Raises UsageError if that one has other inputs or scores.
+    """
+    own = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
+    names = {rater.name for _, rater in own}
+    theirs = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.rated_as]
+    theirs = [each for each in theirs if each[1].kind == "human" and each[1].name not in names]
+    if theirs and _rated(run.rubrics()[rubric.rated_as]) != _rated(rubric):
+        said = f"{rubric.name} is rated_as {rubric.rated_as}, which has other inputs or scores"
+        raise UsageError(said, "Ratings under one rubric count under another only if both ask the same.")
+    return own + theirs
+
+
+def _rated(rubric: Rubric) -> object:
+    """Return what ratings depend on: inputs, and levels by score."""
+    scores = rubric.format.scores.items()
+    return {*rubric.inputs}, {name: (each.values, each.special, each.scale) for name, each in scores}
+
+
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
     """Return the run's rubric of that name; without a name, all of them. Raises UnknownName."""
     return [rubric_of(run, name)] if name else list(run.rubrics().values())
@@ -35,9 +69,7 @@ def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> t
     and UsageError if no rubric has all raters.
     """
     rubrics = rubrics_named(run, name)
-    rated = {
-        rubric.name: [rater.name for _, rater in run.raters() if rater.rubric == rubric.name] for rubric in rubrics
-    }
+    rated = {rubric.name: [rater.name for _, rater in raters_of(run, rubric)] for rubric in rubrics}
     missing: dict[str, str] = {}
     for wanted in raters:
         lacking = [rubric for rubric, names in rated.items() if not raters_named(wanted, names)]

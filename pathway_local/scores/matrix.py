@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import JUDGES, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
+from pathway_local.rubrics.examples import is_set_aside, learns_from_cases
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import BOTH, CHOICE, FLIPPED
 from pathway_local.rubrics.rubric import Rubric
@@ -21,6 +22,7 @@ from pathway_local.runs.database import placeholders
 from pathway_local.runs.file_errors import damaged
 from pathway_local.runs.record import from_columns, to_verdict
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import example_test, raters_of
 from pathway_local.runs.stored_json import TEXTS, TEXTS_BY_NAME
 from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray, Reason
 from pathway_local.verdict import Failure, Number, Verdict
@@ -222,8 +224,10 @@ class _Gathered:
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.path, self.rubric = run.path, rubric
-        self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
-        self.samples = [(sample, inclusions(run, sample.id)) for sample in samples(run, rubric.name)]
+        self.raters = raters_of(run, rubric)
+        self.learning, self._is_example = learns_from_cases(rubric), example_test(run, rubric)
+        drawn = [sample for name in filter(None, (rubric.name, rubric.rated_as)) for sample in samples(run, name)]
+        self.samples = [self._without_examples(sample, inclusions(run, sample.id)) for sample in drawn]
         self.cases: dict[str, _Case] = {}
         self.failures = [0] * len(self.raters)
         self.other_texts = [0] * len(self.raters)
@@ -240,6 +244,13 @@ class _Gathered:
             self._case(each.case_id, each.row)
         self._read(run)
 
+    def _without_examples(self, sample: Sample, included: Sequence[Inclusion]) -> tuple[Sample, list[Inclusion]]:
+        """The sample without what is set aside: its other cases are as random."""
+        kept = [each for each in included if not self._is_example(each.case_id)]
+        if self.learning:
+            kept = [replace(each, drawn=each.drawn and not is_set_aside(each.case_id)) for each in kept]
+        return replace(sample, cases=len(kept), drawn=sum(each.drawn for each in kept)), kept
+
     def _case(self, case_id: str, row: int) -> _Case:
         if case_id not in self.cases:
             self.cases[case_id] = _Case(len(self.cases), row)
@@ -255,8 +266,11 @@ class _Gathered:
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         query = _OUTCOMES.format(CHOICES if self.rubric.pair else "NULL, NULL", placeholders(places))
+        people = {rater_id for rater_id, rater in self.raters if rater.kind == "human"}
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
         for case_id, row, metadata, rater_id, case_hash, scores, *more in run.database.stream(query, *places):
+            if self._is_example(case_id) or (self.learning and rater_id in people and is_set_aside(case_id)):
+                continue
             sheet, marks, *failed, ab, ba = more
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:

@@ -10,6 +10,7 @@ from pathway_local.case import fingerprint, text_hash
 from pathway_local.errors import NotKept, UsageError
 from pathway_local.note import Note
 from pathway_local.rater import LABEL, Rater
+from pathway_local.rubrics.examples import PARTS, learns_from_cases
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
@@ -17,7 +18,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_rated_by
+from pathway_local.runs.run_rubrics import example_test, rubrics_rated_by
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
@@ -87,14 +88,22 @@ class Scores:
         """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
             if rubric.name not in self._matrices:
+                if learns_from_cases(rubric):
+                    told = {"rubric": rubric.name, "count": sum(bool(each.case) for each in rubric.examples)}
+                    self.notices.append(Note("examples_left_out", told | {"parts": PARTS}))
                 self._matrices[rubric.name] = ratings_matrices(self._run, rubric)
             yield from self._matrices[rubric.name]
 
     def outcomes(
         self, rubric: str | None = None, rater: str | None = None, cases: Collection[str] | None = None
     ) -> Iterator[Record]:
-        """Yield the current outcomes in the order of the cases file, of these cases alone if any are given."""
-        return self._run.records(rater, rubric, cases)
+        """Yield the current outcomes in the order of the cases file, of these cases alone if any are given.
+
+        Of a rubric's own examples there are none.
+        """
+        tests = {name: example_test(self._run, each) for name, each in self.rubrics.items()}
+        found = self._run.records(rater, rubric, cases)
+        return (record for record in found if not tests[record.rubric](record.case_id))
 
     @cached_property
     def parts_judged(self) -> Mapping[tuple[str, str], Sequence[str]]:

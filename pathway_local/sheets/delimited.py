@@ -144,8 +144,9 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True, header_rows=True)
+OPTIONS = ("encoding", "header_row")
+CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, OPTIONS)
 """Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
 
-TSV = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
+TSV = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, OPTIONS)
 """Read like CSV, since spreadsheets save text with any separator; written with tabs."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, column_names, flaw, plain_text, typed_row
+from pathway_local.sheets.row import Row, column_names, plain_text, typed_row
 
 NAME = Path("cases")
 """The name of the rows in messages and in the run, in place of a file's."""
@@ -93,11 +93,7 @@ def _row(number: int, item: object) -> Row:
     place = f"item {number}"
     if not isinstance(item, Mapping):
         return Row(number, place, problem=f"it is a {type(item).__name__}, not a dict")
-    if any(not isinstance(key, str) or flaw(key) or not key.strip() for key in item):
-        return Row(number, place, problem="it has a key that can't be a column's name")
-    if len(item) > COLUMN_LIMIT:
-        return Row(number, place, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    return typed_row(number, place, item.items(), _python_value)
+    return typed_row(number, place, item, _python_value)
 
 
 def _python_value(value: Any) -> object:

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import msgspec
 from msgspec.structs import replace
@@ -12,16 +12,7 @@ from msgspec.structs import replace
 from pathway_local.errors import CasesError
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, not_text, own_text
-from pathway_local.sheets.row import (
-    COLUMN_LIMIT,
-    ROW_LIMIT,
-    Row,
-    column_names,
-    flaw,
-    json_text,
-    plain_text,
-    refuse_columns,
-)
+from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, json_text, refuse_columns, typed_row
 from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
@@ -119,30 +110,20 @@ def _row(line: str, number: int, place: str, problem: str) -> Row:
     if problem or not line.strip():
         return Row(number, place, problem=problem, blank=not problem)
     try:
-        found = _values(line)
-        cells = {key: plain_text(value) for key, value in found.items()}
-    except _NotCells as error:
-        return Row(number, place, problem=str(error))
-    except RecursionError:
-        return Row(number, place, problem="its JSON is nested too deeply")
-    return Row(number, place, cells, values={key: value for key, value in found.items() if not isinstance(value, str)})
-
-
-def _values(line: str) -> dict[str, Any]:
-    """Return the values of a line's cells. Raises _NotCells, RecursionError."""
-    try:
         found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_number)
-        if not isinstance(found, dict):
-            raise _NotCells("it is not a JSON object")
+    except _NotCells as error:
+        problem = str(error)
     except json.JSONDecodeError as error:
-        raise _NotCells(f"broken JSON at character {error.pos + 1:,}: {error.msg}") from None
+        problem = f"broken JSON at character {error.pos + 1:,}: {error.msg}"
     except ValueError:
-        raise _NotCells("it has a number too large to keep") from None
-    if len(found) > COLUMN_LIMIT:
-        raise _NotCells(f"it has {len(found):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    if any(flaw(key) or not key.strip() for key in found):
-        raise _NotCells("it has a key that can't be a column's name")
-    return found
+        problem = "it has a number too large to keep"
+    except RecursionError:
+        problem = "its JSON is nested too deeply"
+    else:
+        if isinstance(found, dict):
+            return typed_row(number, place, found)
+        problem = "it is not a JSON object"
+    return Row(number, place, problem=problem)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -168,14 +149,5 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, V
     return 0
 
 
-def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    before = "[\n"
-    for row in rows:
-        file.write((before + json_text({column: row.get(column) for column in columns})).encode())
-        before = ",\n"
-    file.write(b"[]\n" if before.startswith("[") else b"\n]\n")
-    return 0
-
-
-JSON_LIST = SheetKind(JsonListSheet, _write_list, encodings=True)
-JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, encodings=True)
+JSON_LIST = SheetKind(JsonListSheet, options=["encoding"])
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, ["encoding"])

@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +27,9 @@ imported only when a file of its kind is opened or written."""
 
 OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
 """Workbooks that no library of ours reads; the programs that write them can save them as .xlsx."""
+
+FLAGS = {"encoding": "--encoding", "header_row": "--header-row", "title": "--sheet"}
+"""Options that say how to read a file."""
 
 Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
 """Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
@@ -90,17 +93,14 @@ class Page:
 class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
-    `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
-    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind whose columns are
-    named in one of its rows has `header_rows`: `read` takes its number as `header_row`. A kind with several sheets in a
-    file has `write_pages`.
+    `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. `options`
+    are those of FLAGS that `read` takes as arguments. A kind with several sheets in a file has `write_pages`.
     """
 
     read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
-    encodings: bool = False
-    header_rows: bool = False
+    options: Collection[str] = ()
     write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
@@ -130,14 +130,10 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
             raise CasesError(f"{path} is not a file", "Name a file, not a folder or a device.")
         if not path.stat().st_size:
             raise CasesError(f"{path.name} is empty")
-        if encoding and not kind.encodings:
-            raise UsageError(f"{path.name} has no encoding to choose", "Leave --encoding out.")
-        if header_row and not kind.header_rows:
-            raise UsageError(f"{path.name} names its columns in no row", "Leave --header-row out.")
-        if title and not kind.write_pages:
-            raise UsageError(f"{path.name} has no sheets to choose from", "Leave --sheet out.")
         given = {"encoding": encoding, "header_row": header_row, "title": title}
         told = {name: value for name, value in given.items() if value}
+        for flag in (FLAGS[name] for name in told if name not in kind.options):
+            raise UsageError(f"{flag} is not for {path.suffix} files", "Leave it out.")
         sheet: Sheet = kind.read(path, **told)
         sheet.told = told
         return sheet

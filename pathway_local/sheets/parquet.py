@@ -43,7 +43,7 @@ class ParquetSheet(Sheet):
                 for place in range(batch.num_rows):
                     cells = (array.slice(place, 1) for array in batch.columns)
                     number = next(numbers)
-                    yield typed_row(number, f"row {number}", zip(self.columns, cells, strict=True), _python_value)
+                    yield typed_row(number, f"row {number}", dict(zip(self.columns, cells, strict=True)), _python_value)
 
     def count(self) -> int:
         """Return the number of rows that the file states."""

@@ -41,23 +41,14 @@ class Pseudonyms:
 
     @classmethod
     def at(cls, path: Path, *, make: bool) -> Self:
-        """Read the key from that file, or create it if it does not exist and `make` is set. UsageError as `of_file`."""
-        if make and not path.exists():
-            try:
-                return cls.made(path)
-            except UsageError:
-                if not path.exists():  # else another process, such as another part's, has just created it
-                    raise
-        return cls.of_file(path)
-
-    @classmethod
-    def made(cls, path: Path) -> Self:
-        """Create a key in a new file of mode 0600. UsageError if it can't be written."""
+        """Read the key from that file; if `make` is set, create one in a new file of mode 0600. Raises UsageError."""
         try:
-            create(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode())
+            if make and not path.exists():
+                create(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode())
         except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            raise UsageError(f"{path} can't be written: {reason}", "Name another file.") from None
+            if not path.exists():  # else another process, such as another part's, has just created it
+                said = f"{path} can't be written: {os.strerror(error.errno or 0)}"
+                raise UsageError(said, "Name another file.") from None
         return cls.of_file(path)
 
     @property

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -103,18 +103,11 @@ def flaw(text: str) -> str:
         return f"more than {CELL_LIMIT:,} characters"
     if "\0" in text:
         return "a NUL character"
-    return "half of a surrogate pair" if has_surrogates(text) else ""
-
-
-def has_surrogates(text: str) -> bool:
-    """Whether a text has code points that no encoding can write."""
-    if text.isascii():
-        return False
     try:
         text.encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        return "half of a surrogate pair"
+    return ""
 
 
 def plain_text(value: object) -> str:
@@ -144,12 +137,18 @@ def plain_text(value: object) -> str:
     return str(value)
 
 
-def typed_row(number: int, place: str, values: Iterable[tuple[str, Any]], read: Callable[[Any], object]) -> Row:
+def typed_row(
+    number: int, place: str, values: Mapping[Any, Any], read: Callable[[Any], object] = lambda value: value
+) -> Row:
     """Return a row of typed values, each by its column; `read` returns one as Python has it, or raises."""
+    if len(values) > COLUMN_LIMIT:
+        return Row(number, place, problem=f"it has {len(values):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    if any(not isinstance(key, str) or flaw(key) or not key.strip() for key in values):
+        return Row(number, place, problem="it has a key that can't be a column's name")
     cells: dict[str, str] = {}
     others: dict[str, object] = {}
     bad_cells: dict[str, str] = {}
-    for column, given in values:
+    for column, given in values.items():
         try:
             value = read(given)
             cells[column] = plain_text(value)

@@ -13,59 +13,30 @@ from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import FloatArray, IntArray, Reason
+from pathway_local.statistics.figure import FloatArray, Reason
 from pathway_local.statistics.jackknife import Figure
 
 Levels = Sequence[float]
 Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
 
 
-def pearson(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
-    """Product-moment correlation, cov(x, y) / (s_x s_y) (Pearson 1895)."""
-    x, y = (_standard(scores) for scores in ratings.T)
-    n, sx, sy, sxx, syy, sxy = (weights @ np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
-
-
 def spearman(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
-    """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
-    (x, x_spread), (y, y_spread) = (_centred_ranks(weights, _groups(scores)) for scores in ratings.T)
-    return _ratio(np.sum(weights * x * y, axis=1), x_spread, y_spread, np.float64(1e-9))
-
-
-def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
-    """together / sqrt(first * second) within -1 to 1; NaN where a rater's own spread is no more than `floor`."""
-    defined = (first > floor) & (second > floor)
+    """The product-moment correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
+    x, y = (_centred_ranks(weights, scores) for scores in ratings.T)
+    together, first, second = (np.sum(weights * one * other, axis=1) for one, other in ((x, y), (x, x), (y, y)))
+    defined = (first > 1e-9) & (second > 1e-9)
     scale = np.sqrt(np.where(defined, first, 1.0)) * np.sqrt(np.where(defined, second, 1.0))
     return np.where(defined, np.clip(together / scale, -1, 1), np.nan)
 
 
-def _standard(scores: FloatArray) -> FloatArray:
-    """Scores moved and scaled to reach from about -1 to 1, so that sums of squares keep their digits."""
-    apart = np.ptp(scores) if scores.size else 0.0
-    standard: FloatArray = (scores - scores.mean()) / apart if apart else np.zeros_like(scores)
-    return standard
-
-
-def _groups(scores: FloatArray) -> IntArray:
-    """The rank of each score among the distinct scores, from 0."""
-    return np.unique(scores, return_inverse=True)[1].astype(np.int64).reshape(-1)
-
-
-def _group_weights(weights: FloatArray, groups: IntArray) -> FloatArray:
-    """The weight of each group of tied scores, (R, groups)."""
+def _centred_ranks(weights: FloatArray, scores: FloatArray) -> FloatArray:
+    """Each row's shared rank less the mean rank, (R, rows)."""
+    groups = np.unique(scores, return_inverse=True)[1].reshape(-1)
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
-    held: FloatArray = np.add.reduceat(weights[:, order], starts, axis=1)
-    return held
-
-
-def _centred_ranks(weights: FloatArray, groups: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Each row's shared rank less the mean rank, (R, rows), and the weighted sum of their squares, (R,)."""
-    held = _group_weights(weights, groups)
-    ranks = np.cumsum(held, axis=1) - held / 2 - held.sum(axis=1, keepdims=True) / 2
-    return ranks[:, groups], np.sum(held * ranks**2, axis=1)
+    held = np.add.reduceat(weights[:, order], starts, axis=1)  # the weight of each group of tied scores
+    ranks: FloatArray = np.cumsum(held, axis=1) - held / 2 - held.sum(axis=1, keepdims=True) / 2
+    return ranks[:, groups]
 
 
 def _mean(amounts: FloatArray, weights: FloatArray) -> FloatArray:
@@ -142,22 +113,6 @@ def alpha_ordinal(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()
     return one_minus(apart, 2 * spread / (total - 1))
 
 
-def ac1(ratings: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
-    """Gwet's AC1 (2008): (p_a - p_e) / (1 - p_e).
-
-    p_a is the mean share of agreeing pairs over cases with two scores or more, p_e = 1 / (q - 1) sum pi_k (1 - pi_k)
-    with pi_k the mean share of level k over all cases with a score, of q levels of the scale.
-    """
-    counts = np.stack([np.sum(ratings == value, axis=1) for value in levels], axis=1).astype(np.float64)
-    scored = counts.sum(axis=1)
-    paired = (scored >= 2).astype(np.float64)
-    agreed = paired * np.sum(counts * (counts - 1), axis=1) / np.maximum(scored * (scored - 1), 1.0)
-    shared, shares = weights @ paired, counts / scored[:, None]
-    common = weights @ shares / weights.sum(axis=1, keepdims=True)
-    chance = np.sum(common * (1 - common), axis=1) / (len(levels) - 1)
-    return np.where(shared > 1, (weights @ agreed / np.where(shared > 0, shared, 1.0) - chance) / (1 - chance), np.nan)
-
-
 def icc(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """The intraclass correlation of absolute agreement of one rater, ICC(2,1), for complete rows.
 
@@ -189,10 +144,9 @@ class Coefficient:
     """One figure of agreement.
 
     `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
-    where a score is no level of the scale. `cases` says which cases it uses: those of a "pair" of raters that both
-    scored, or, for any number of raters, those that one rater scored, two or more ("shared"), or all ("complete").
-    `reading` is one sentence for laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one
-    with `chance` corrects for it.
+    where a score is no level of the scale. It is one `of_pairs`, or of any number of raters, and uses the cases that
+    all scored, or two or more of them (`shared`). `reading` is one sentence for laymen. `bounds` are its ends, given
+    the levels. A `share` is one of cases, and one with `chance` corrects for it.
     """
 
     name: str
@@ -201,7 +155,8 @@ class Coefficient:
     reading: str
     measure: Measure
     needs_levels: bool = True
-    cases: Literal["pair", "scored", "shared", "complete"] = "pair"
+    of_pairs: bool = True
+    shared: bool = False
     bounds: Callable[[Levels], tuple[float, float]] = lambda _levels: (-1.0, 1.0)
     needs: int = 2
     share: bool = False
@@ -265,12 +220,6 @@ _REGISTERED = (
         partial(kappa, 2), chance=True,
     ),
     Coefficient(
-        "pearson", "Pearson", "interval",
-        "How closely the scores follow a straight line: 1 is exactly, 0 is not at all, below 0 one rater's scores "
-        "fall where the other's rise.",
-        pearson, needs_levels=False,
-    ),
-    Coefficient(
         "spearman", "Spearman", "ordinal",
         "How alike the raters order the cases: 1 is the same order, 0 is no relation, below 0 is rather the "
         "opposite order.",
@@ -292,25 +241,18 @@ _REGISTERED = (
         "alpha_nominal", "alpha nominal", "nominal",
         "Krippendorff's alpha for kinds without an order: 1 is perfect agreement, 0 is chance, below 0 the raters "
         "disagree more than by chance.",
-        alpha_nominal, cases="shared", chance=True,
+        alpha_nominal, of_pairs=False, shared=True, chance=True,
     ),
     Coefficient(
         "alpha_ordinal", "alpha ordinal", "ordinal",
         "Krippendorff's alpha for levels in order: 1 is perfect agreement, 0 is chance, below 0 the raters disagree"
         " more than by chance.",
-        alpha_ordinal, needs_levels=False, cases="shared", chance=True,
-    ),
-    Coefficient(
-        "ac1", "AC1", "nominal",
-        "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same, even for raters "
-        "who have nothing in common: 1 is perfect, 0 is chance, below 0 is worse than chance.",
-        ac1, cases="scored", needs=1, bounds=lambda levels: (-1 / (max(len(levels), 2) - 1), 1.0),
-        reason="fewer than two cases have two scores",
+        alpha_ordinal, needs_levels=False, of_pairs=False, shared=True, chance=True,
     ),
     Coefficient(
         "icc_2_1", "ICC(2,1)", "interval",
         "How reliable one rater's score is, over raters like these: 1 is fully, 0 or below is not at all.",
-        icc, needs_levels=False, cases="complete", bounds=lambda _levels: (-np.inf, 1.0),
+        icc, needs_levels=False, of_pairs=False, bounds=lambda _levels: (-np.inf, 1.0),
         reason="the raters differ more than the cases do",
     ),
 )  # fmt: skip
@@ -328,7 +270,7 @@ def coefficients(*, of_pairs: bool, nominal: bool, levels: int = 3) -> list[Coef
     return [
         each
         for each in COEFFICIENTS.values()
-        if (each.cases == "pair") == of_pairs
+        if each.of_pairs == of_pairs
         and (not nominal or each.scale == "nominal")
         and (levels or not each.needs_levels)
         and each.name not in wrong

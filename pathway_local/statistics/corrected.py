@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.note import Note
 from pathway_local.statistics.effect import SAME, Effect, Strata, of_sums
 from pathway_local.statistics.figure import (
     BoolArray,
@@ -25,7 +24,6 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
 )
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums
-from pathway_local.statistics.labels import Noise, few_dissenters
 from pathway_local.statistics.needed import Pilot
 from pathway_local.statistics.share import wilson_of
 
@@ -44,13 +42,11 @@ class Survey:
     """How the labels were drawn, and which mean to estimate; arrays are (cases,).
 
     Labels were drawn at random within each code of `strata`. With `inside` the mean is that of the group of cases for
-    which it is true. `noise` is that of a label: the same people would not give every score again, so some doubt stays
-    when all cases are labelled. Without it, the mean is that of these labels.
+    which it is true.
     """
 
     strata: IntArray | None = None
     inside: BoolArray | None = None
-    noise: Noise | None = None
 
 
 CASES_ALONE = Survey()
@@ -62,8 +58,7 @@ class Correction:
     """A judge's mean, corrected.
 
     `judge_mean` is the plain mean of the verdicts. `corrected` and `labels_only` estimate the mean that people would
-    give, with and without the judge. `pilot` says what labels are like. `warnings` say why an interval may be too
-    short.
+    give, with and without the judge. `pilot` says what labels are like.
     """
 
     cases: int
@@ -73,7 +68,6 @@ class Correction:
     corrected: Estimate
     labels_only: Estimate
     pilot: Pilot
-    warnings: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +157,7 @@ def corrected_mean(
     effect = alone
     if useful:
         effect, parts = _centred(sample, middle, (people, places[0]), (judge, places[1]))
-    noise = survey.noise
-    if noise:  # labels off the scale count as exact
-        noise = replace(noise, variance=noise.variance * float(places[0][sample.known].mean()))
-    corrected, labels_only = (_estimate(each, sample, labels, noise, scale) for each in (effect, alone))
+    corrected, labels_only = (_estimate(each, sample, labels, scale) for each in (effect, alone))
     return Correction(
         cases=sample.cases,
         labelled=sample.count,
@@ -174,19 +165,8 @@ def corrected_mean(
         judge_mean=float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale"),
         corrected=corrected,
         labels_only=labels_only,
-        pilot=_pilot(effect.value or 0.0, parts, sample, scale, noise),
-        warnings=few_dissenters(labels),
+        pilot=_pilot(effect.value or 0.0, parts, sample, scale),
     )
-
-
-def corrected_special(
-    judge: FloatArray, people: FloatArray, special: tuple[BoolArray, BoolArray], survey: Survey = CASES_ALONE
-) -> Correction | Undefined:
-    """The corrected share of cases to which people would give a special level."""
-    if not (special[0].any() or special[1].any()):
-        return Undefined("nobody gave a special level")
-    shares = [1 - _placed(*each) for each in zip((judge, people), special, strict=True)]
-    return corrected_mean(shares[0], shares[1], (0.0, 1.0), replace(survey, noise=None))
 
 
 def _placed(scores: FloatArray, special: BoolArray) -> FloatArray:
@@ -235,39 +215,26 @@ def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray,
     return slopes
 
 
-def _estimate(
-    found: Effect,
-    sample: _Sample,
-    labels: FloatArray,
-    noise: Noise | None,
-    scale: tuple[float, float],
-) -> Estimate:
-    """The mean on the scale, with the noise of labels in its interval."""
-    complete = sample.count == sample.cases
+def _estimate(found: Effect, sample: _Sample, labels: FloatArray, scale: tuple[float, float]) -> Estimate:
+    """The mean on the scale, which the labels leave no doubt of where every case has one."""
     if found.value is None or not np.isfinite(found.value):
         return undefined_estimate("no place on the scale is left")
     value = float(np.clip(found.value, *scale))
-    if complete and not noise:
+    if sample.count == sample.cases:
         return Estimate(value, Interval(value, value, "every case is labelled", sample.count, LEVEL))
     if sample.count < 2 or found.missing not in ("", SAME):
         return Estimate(value, Undefined("a stratum, or the group, has only one label"))
-    drawn, part = 0.0 if complete else found.error**2, noise.variance / sample.cases if noise else 0.0
-    if drawn + part <= 1e-18:
-        if np.ptp(labels) == 0:
-            return Estimate(value, Undefined(Reason("every {each} is {value:g}", each="label", value=float(labels[0]))))
-        agreed = "every case is labelled, and its people agree"
-        return Estimate(value, Undefined(agreed if complete else "the judge explains every label"))
-    # Degrees of freedom of a sum of variances: Satterthwaite 1946.
-    spread = drawn**2 / max(found.freedom, 1.0) + (part**2 / noise.freedom if noise else 0.0)
-    whole = Effect(value, (drawn + part) ** 0.5, (drawn + part) ** 2 / spread, sample.count)
-    return whole.estimate(scale=scale)
+    if found.error**2 <= 1e-18:
+        same = Reason("every {each} is {value:g}", each="label", value=float(labels[0]))
+        return Estimate(value, Undefined(same if np.ptp(labels) == 0 else "the judge explains every label"))
+    return replace(found, value=value).estimate(scale=scale)
 
 
-def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float, float], noise: Noise | None) -> Pilot:
+def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float, float]) -> Pilot:
     """What labels are like: parts are scaled so that n of them leave the variance s^2 (1/n - 1/N)."""
     count, cases = sample.count, sample.cases
     each = (count - 1) / (1 / count - 1 / cases) if count < cases else 0.0
-    return Pilot(value, parts * each**0.5, count, cases, scale, noise.variance if noise else 0.0)
+    return Pilot(value, parts * each**0.5, count, cases, scale)
 
 
 def corrected_share(

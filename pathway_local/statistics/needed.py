@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pathway_local.statistics.figure import FloatArray, Reason, Undefined
+from pathway_local.statistics.figure import FloatArray, Undefined
 from pathway_local.statistics.intervals import LEVEL, t_quantile
 
 POWER = 0.8
@@ -28,7 +28,7 @@ class Pilot:
     """What labels are like: how far each is from the mean `value` once the judge's scores are taken out, (labels,).
 
     So many of these labels are `there`; the others are only taken to be like those to come. The labels are some of so
-    many `cases`; `noise` is the variance of a label if the same people scored again.
+    many `cases`.
     """
 
     value: float
@@ -36,18 +36,15 @@ class Pilot:
     there: int
     cases: int
     scale: tuple[float, float]
-    noise: float = 0.0
 
 
-def labels_for_width(pilot: Pilot, half_width: float) -> int | Undefined:
+def labels_for_width(pilot: Pilot, half_width: float) -> int:
     """The least number of labels, those that are there included, whose interval is as narrow in 80% of the samples.
 
     The samples are drawn. Labels to come are like those that are there, up to the chance that these are no fair picture
     (a Bayesian bootstrap: Rubin 1981), and one of each end of the scale may be among them.
     """
     low, high = min(max(LEAST, pilot.there), pilot.cases), pilot.cases
-    if not _reached(pilot, high, half_width):
-        return Undefined(Reason("even labels of all {cases:,} are too few", cases=pilot.cases))
     low -= 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -73,7 +70,7 @@ def _half_widths(pilot: Pilot, count: int) -> FloatArray:
     mean = drawn @ values / count
     apart = values - mean[:, None]
     second, fourth = (np.sum(drawn * apart**power, axis=1) / count for power in (2, 4))
-    variance = second * count / (count - 1) * max(1 / count - 1 / pilot.cases, 0.0) + pilot.noise / pilot.cases
+    variance = second * count / (count - 1) * max(1 / count - 1 / pilot.cases, 0.0)
     kurtosis = fourth / np.maximum(second, 1e-12) ** 2
     freedom = np.clip(2 * count / np.maximum(kurtosis - 1 + 2 / (count - 1), 1e-9), 3, max(count - 1, 3))
     place = np.clip((pilot.value + mean - low) / (high - low), 1e-3, 1 - 1e-3)

@@ -89,12 +89,6 @@ def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgrou
     return Machine(_visible(_queried()), free_memory(proc, cgroups), _multiplies_bf16(proc))
 
 
-def free_disk(folder: Path) -> int:
-    """Return the bytes free on the disk of a folder, which may not exist yet."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    return shutil.disk_usage(there).free
-
-
 def _multiplies_bf16(proc: Path) -> bool:
     """Whether the processor lists bfloat16 among its features, as x86 and ARM kernels do; true if it lists none."""
     path = proc / "cpuinfo"

@@ -98,14 +98,27 @@ class Places:
         return self.where
 
 
+PLAIN = {
+    "Value error, ": "", "Input should": "must", "be a valid string": "be a text",
+    "be a valid integer": "be a whole number",
+    "be a valid number": "be a number", "be a valid list": "be a list", "be a valid tuple": "be a list",
+    "be a valid dictionary": "be a mapping", "be a valid boolean": "be true or false",
+    "be greater than or equal to": "be at least", "be less than or equal to": "be at most",
+    "be greater than": "be above", "be less than": "be below", "Extra inputs are not permitted": "unknown key",
+    "Field required": "it is missing",
+}  # fmt: skip
+"""Pydantic's words, in plain ones."""
+
+
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
     """Return the keys of pydantic's first complaint, its kind, and its words without the value.
 
     A type that can't stand there is named, cut at LONGEST_TAG characters.
     """
     first = error.errors(include_url=False, include_input=False)[0]
-    said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
-    said = said.replace("Extra inputs are not permitted", "unknown key")
+    said = first["msg"]
+    for theirs, plain in PLAIN.items():
+        said = said.replace(theirs, plain)
     if first["type"] == "union_tag_invalid":
         tag = first["ctx"]["tag"]
         shown = tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"

@@ -1,16 +1,10 @@
-"""The viewer's pages, as an application for a web server."""
+"""The viewer's pages: an answer to each request that is let in."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import parse_qsl
-
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
@@ -18,17 +12,51 @@ from pathway_local.errors import PathwayError
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
 from pathway_local.pages.voices import Voice, case_table, voice
-from pathway_local.viewer.selection import choices, columns_of, selection_in
+from pathway_local.viewer.selection import choices, selection_in
 from pathway_local.viewer.verdicts import PAGE, KnownCase, Selection, Verdicts
-from pathway_local.words.language import Language
+from pathway_local.words.language import ENGLISH, Language
 
 FOLDER = Path(__file__).with_name("templates")
 
-MOST_BYTES = 1 << 16
-"""Bytes of a form: a longer one is refused."""
-
 MOST_DIGITS = 9
 """Digits of a number in an address."""
+
+
+HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+}
+"""Every answer has these. Nothing of a page is inline, so the browser runs and styles by our own two files alone."""
+
+
+class _NoPage(Exception):
+    """An address that leads to no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a browser gets."""
+
+    text: str
+    status: int = 200
+    kind: str = "text/html; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        """The text as it is sent."""
+        return self.text.encode()
+
+    @property
+    def told(self) -> dict[str, str]:
+        """All headers."""
+        about = {"content-type": self.kind, "content-length": str(len(self.body)), "connection": "close"}
+        return {**HEADERS, **about, **self.headers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,62 +69,69 @@ class Judged:
 
 
 class Viewer:
-    """Serves one person. What that person chose stays in memory, so that no address holds it."""
+    """Serves one person. What that person chose stays in memory, so that no address holds it.
 
-    def __init__(self, verdicts: Verdicts, say: Language) -> None:
+    `report` hears of exceptions that are faults of the program.
+    """
+
+    def __init__(self, verdicts: Verdicts, report: Callable[[Exception], None]) -> None:
         self.folder = ""
         """The path below which the pages lie."""
-        self._verdicts, self._say = verdicts, say
+        self._verdicts, self._report, self._say = verdicts, report, Language(ENGLISH)
         self._selections = [Selection()]
         self._templates = environment(FOLDER)
 
-    def application(self, report: Callable[[Exception], None]) -> Starlette:
-        """Return the application; `report` hears of exceptions that are faults of the program."""
-
-        async def refused(_request: Request, error: Exception) -> Response:
-            status = error.status_code if isinstance(error, HTTPException) else 400
-            return self._page("message.html", status, said=self._say("view_no_page"))
-
-        async def complained(_request: Request, error: Exception) -> Response:
+    def answer(self, method: str, target: str, form: bytes) -> Answer:
+        """Answer a request whose target begins below the folder."""
+        path, _, query = target.partition("?")
+        try:
+            match "GET" if method == "HEAD" else method, *path.split("/")[1:]:
+                case "GET", "":
+                    return self._go("/table/0")
+                case "GET", "style.css":
+                    style = "".join((folder / "style.css").read_text(encoding="utf-8") for folder in (PAGES, FOLDER))
+                    return Answer(style, kind="text/css; charset=utf-8")
+                case "GET", "keys.js":
+                    return Answer((FOLDER / "keys.js").read_text(encoding="utf-8"), kind="text/javascript")
+                case "POST", "select":
+                    return self._select(form)
+                case "GET", "table", number:
+                    return self._table(number, query)
+                case "GET", "case", number, key:
+                    return self._case(number, _number(key))
+            raise _NoPage
+        except _NoPage:
+            return self._page("message.html", 404, said=self._say("view_no_page"))
+        except PathwayError as error:
             return self._page("message.html", 500, said=outside(error, 600))
-
-        async def failed(_request: Request, error: Exception) -> Response:
-            report(error)
+        except Exception as error:  # noqa: BLE001
+            self._report(error)
             return self._page("message.html", 500, said=self._say("view_fault"))
-
-        style = "".join((folder / "style.css").read_text(encoding="utf-8") for folder in (PAGES, FOLDER))
-        keys = (FOLDER / "keys.js").read_text(encoding="utf-8")
-        routes = [
-            Route("/", self._start),
-            Route("/style.css", Response(style, media_type="text/css"), methods=["GET"]),
-            Route("/keys.js", Response(keys, media_type="text/javascript"), methods=["GET"]),
-            Route("/select", self._select, methods=["POST"]),
-            Route("/table/{number}", self._table),
-            Route("/case/{number}/{key}", self._case),
-        ]
-        handlers = {HTTPException: refused, PathwayError: complained, Exception: failed}
-        return Starlette(routes=routes, exception_handlers=handlers)
 
     def refusal(self, phrase: str) -> str:
         """Return a page for somebody who is not let in: it does not reveal `folder`."""
         return self._templates.get_template("refusal.html").render(say=self._say, said=self._say(phrase))
 
-    def _page(self, template: str, status: int = 200, **values: object) -> Response:
+    def _page(self, template: str, status: int = 200, **values: object) -> Answer:
         ours = {"say": self._say, "base": self.folder, "version": __version__}
-        return HTMLResponse(self._templates.get_template(template).render(**ours, **values), status)
+        return Answer(self._templates.get_template(template).render(**ours, **values), status)
 
-    async def _start(self, _request: Request) -> Response:
-        return RedirectResponse(f"{self.folder}/table/0", 303)
+    def _go(self, path: str) -> Answer:
+        return Answer("", 303, headers={"location": f"{self.folder}{path}"})
 
-    async def _select(self, request: Request) -> Response:
-        chosen = selection_in(await _form(request))
+    def _select(self, form: bytes) -> Answer:
+        try:
+            fields = dict(parse_qsl(form.decode("ascii"), keep_blank_values=True, max_num_fields=100))
+        except ValueError:
+            raise _NoPage from None
+        chosen = selection_in(fields)
         if chosen not in self._selections:
             self._selections.append(chosen)
-        return RedirectResponse(f"{self.folder}/table/{self._selections.index(chosen)}", 303)
+        return self._go(f"/table/{self._selections.index(chosen)}")
 
-    async def _table(self, request: Request) -> Response:
-        chosen, verdicts, say = self._chosen(request), self._verdicts, self._say
-        asked, here = _number(request.query_params.get("page", "1")), request.path_params["number"]
+    def _table(self, here: str, query: str) -> Answer:
+        chosen, verdicts, say = self._chosen(here), self._verdicts, self._say
+        asked = _number(query.removeprefix("page=") or "1")
         with verdicts.current():
             cases, shown = verdicts.show(chosen)
             last = max(1, -(-shown // PAGE))
@@ -113,7 +148,7 @@ class Viewer:
                 cases=cases,
                 chosen=chosen,
                 choices=choices(verdicts, chosen, say),
-                table=case_table(rows, columns_of(verdicts), say, has_rubrics=several, has_texts=has_texts),
+                table=case_table(rows, list(verdicts.groups), say, has_rubrics=several, has_texts=has_texts),
                 has_texts=has_texts,
                 page=page,
                 pages=last,
@@ -121,13 +156,13 @@ class Viewer:
                 after=f"{self.folder}/table/{here}?page={page + 1}" if page < last else "",
             )
 
-    async def _case(self, request: Request) -> Response:
-        verdicts, number = self._verdicts, request.path_params["number"]
+    def _case(self, number: str, key: int) -> Answer:
+        verdicts = self._verdicts
         with verdicts.current():
-            case = verdicts.case(_number(request.path_params["key"]))
+            case = verdicts.case(key)
             if case is None:
-                raise HTTPException(404)
-            cases, _ = verdicts.show(self._chosen(request))
+                raise _NoPage
+            cases, _ = verdicts.show(self._chosen(number))
             place, before, after = verdicts.neighbours(case.key)
             inputs = verdicts.texts.of(case.id) if verdicts.texts else None
             judged = list(self._judged(case, inputs))
@@ -159,29 +194,12 @@ class Viewer:
             note = say("changed_texts") if changed else ""
             yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in said))
 
-    def _chosen(self, request: Request) -> Selection:
-        number = _number(request.path_params["number"])
-        if not 0 <= number < len(self._selections):
-            raise HTTPException(404)
-        return self._selections[number]
+    def _chosen(self, number: str) -> Selection:
+        if not 0 <= _number(number) < len(self._selections):
+            raise _NoPage
+        return self._selections[_number(number)]
 
 
 def _number(text: str) -> int:
     """Return a number from an address; -1 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else -1
-
-
-async def _form(request: Request) -> dict[str, str]:
-    """Return a form's fields. Raises HTTPException if it is none, or too long."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip()
-    if kind != "application/x-www-form-urlencoded":
-        raise HTTPException(415)
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise HTTPException(413)
-    try:
-        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=100))
-    except ValueError:
-        raise HTTPException(400) from None

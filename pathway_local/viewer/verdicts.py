@@ -10,7 +10,7 @@ from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.reading_list import CaseToRead, said_by
+from pathway_local.results.reading_list import CaseToRead, Said
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -51,6 +51,9 @@ VERDICTS, FAILURES = "verdicts", "failures"
 KIND: Final = "kind:"
 """Begins the choice of one kind of failure."""
 
+MOST_COLUMNS = 12
+"""Kept columns that the table shows, each with a list to choose from."""
+
 PAGE = 50
 """Rows on a page of the table."""
 
@@ -65,7 +68,7 @@ _SHOWN = """
     SELECT case_key, rubric, {} AS place FROM current WHERE {}
     GROUP BY case_key, rubric ORDER BY place IS NULL, place, row, case_key, MIN(rater_id)
 """
-_LEVEL = "EXISTS (SELECT 1 FROM json_each(scores) WHERE key = ? AND json_extract(value, '$.value') = ?)"
+_LEVEL = "EXISTS (SELECT 1 FROM json_each(scores) WHERE printf('%s=%.15g', key, json_extract(value, '$.value')) = ?)"
 _MARK = "EXISTS (SELECT 1 FROM json_each(marks) WHERE value = ?)"
 _GROUP = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND value = ?)"
 _TEXT = """(
@@ -83,12 +86,12 @@ _GROUPS = """
 class Selection:
     """A person's choice of cases; an empty one leaves nothing out. A case is shown if one verdict fits all choices.
 
-    `level` is a score's name with a value, `groups` are kept columns with a value each.
+    `level` is a score's name with a value, such as score=4; `groups` are kept columns with a value each.
     """
 
     rubric: str = ""
     rater: str = ""
-    level: tuple[str, float] | None = None
+    level: str = ""
     outcome: str = ""
     mark: str = ""
     groups: tuple[tuple[str, str], ...] = ()
@@ -102,7 +105,7 @@ class Selection:
         if self.rater:
             yield "rater = ?", [self.rater]
         if self.level:
-            yield _LEVEL, self.level
+            yield _LEVEL, [self.level]
         if self.outcome in (VERDICTS, FAILURES):
             yield f"failure_kind IS {'NOT ' if self.outcome == FAILURES else ''}NULL", []
         elif self.outcome:
@@ -166,7 +169,8 @@ class Verdicts:
         groups = defaultdict[str, list[str]](list)
         for column, value in self.run.database.stream(_GROUPS):
             groups[column].append(str(value))
-        self.groups = {name: values for name, values in groups.items() if 1 < len(values) <= MOST_GROUPS}
+        dividing = [name for name, values in groups.items() if 1 < len(values) <= MOST_GROUPS]
+        self.groups = {name: groups[name] for name in dividing[:MOST_COLUMNS]}
 
     def show(self, chosen: Selection) -> tuple[int, int]:
         """Choose what `page` and `neighbours` are about; return how many cases that is, in how many rows.
@@ -196,14 +200,12 @@ class Verdicts:
     def to_read(self, case: KnownCase, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
         """Return a case with what its raters said under a rubric, as pages draw it."""
         kinds = {(rater.name, rater.rubric): rater.kind for rater in self.raters}
-        said = ((each.rater, kinds[each.rater, rubric.name], each.outcome, rubric, each.case_hash) for each in records)
-        return CaseToRead(
-            case.id,
-            case.row,
-            tuple(said_by(*each, caution=self.labels.get(each[0], "")) for each in said),
-            case.metadata,
-            self.texts.of(case.id) if self.texts else None,
+        said = tuple(
+            Said(name, kinds[name, rubric.name], each.outcome, each.case_hash, self.labels.get(name, ""))
+            for each in records
+            for name in [each.rater]
         )
+        return CaseToRead(case.id, case.row, said, case.metadata, self.texts.of(case.id) if self.texts else None)
 
     def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
         """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import cache
 from string import Formatter
@@ -24,35 +24,21 @@ NOISE = 9
 """Digits behind the point from which on a number is rounding of its computation."""
 
 
-Spell = Callable[[str], str]
-"""Spells an option as its user knows it: `pair_by` is --pair-by on the command line."""
-
-
-class Spelled:
-    """Fills the blanks of sentences that name options: `{option[pair_by]}`, or `{pair_by}` where all are options."""
-
-    def __init__(self, spell: Spell) -> None:
-        self._spell = spell
-
-    def __getitem__(self, name: str) -> str:
-        return self._spell(name)
-
-
 class Language(Formatter):
     """One file of words, and English for what it lacks.
 
-    `spell` gives the name under which a user knows an option. Blanks in braces are filled in, written as the language
-    does; behind a colon stands how: `share`, `level`, `levels`, `ends`, `and`, `or`, `quote`, `plain`, or digits behind
-    the point. Of an entry with several forms, `one` is for a `count` of one and `other` for the rest.
+    Blanks in braces are filled in, written as the language does; behind a colon stands how: `share`, `level`, `levels`,
+    `ends`, `and`, `or`, `quote`, `plain`, or digits behind the point. Of an entry with several forms, `one` is for
+    a `count` of one and `other` for the rest.
     """
 
-    def __init__(self, name: str, spell: Spell = str, minus: str = "−") -> None:
+    def __init__(self, name: str, minus: str = "−") -> None:
         if name not in languages():
             raise UnknownName("language", name, languages())
         self.name = name
         self._own, self._english = _read(name), _read(ENGLISH)
         self.decimal, self.thousands, self.paper = (self._own[key] for key in ("decimal", "thousands", "paper"))
-        self._option, self._minus = Spelled(spell), minus
+        self._minus = minus
 
     def __call__(self, phrase: str, **values: object) -> str:
         """The phrase of that name with the values in its blanks."""
@@ -67,7 +53,7 @@ class Language(Formatter):
         entry = self._own.get(section, {}).get(key) or self._english[section][key]
         if isinstance(entry, Mapping):
             entry = entry["one" if values.get("count") == 1 else "other"]
-        return self.vformat(entry, (), {"option": self._option, **values})
+        return self.vformat(entry, (), values)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """A value as a sentence shows it."""

@@ -128,7 +128,7 @@ def prompts(rubric: Rubric, judge: Path, cases: Path, detail: Detail) -> Iterato
 def _pass(numbered: tuple[int, Prompt]) -> Pass:
     at, prompt = numbered
     limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
-    return Pass(str(at), prompt.own + prompt.start, prompt.reply.form.grammar(), limit, shared=prompt.shared)
+    return Pass(str(at), prompt.ids, prompt.reply.form.grammar(), limit)
 
 
 def processor_seconds() -> float:
