@@ -12,15 +12,15 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 763,
-    "system": 756,
+    VALUES: 750,
+    "system": 757,
     "rubrics": 3437,
     "sheets": 2340,
     "probes": 391,
-    "judges": 1682,
+    "judges": 1681,
     "rendering": 550,
     "sealing": 1000,
-    "engines": 2413,
+    "engines": 2406,
     "runs": 2297,
     "judging": 2365,
     "statistics": 1811,
