@@ -1,12 +1,15 @@
 """rubrics align: which labelled cases become examples, whether they help, and who can read them."""
 
 import json
+import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from taught_run import rows, rubric, taught, taught_run
+from test_help import parse
 from test_prompt import HOSTILE
 from typed import Desk
 from typed_here import sentences
@@ -194,3 +197,13 @@ def test_from_labels_to_a_better_rubric(tmp_path: Path, tiny_judge: Path) -> Non
     assert "as examples: mine" in desk.typed(*purging, "--text").stderr
     assert "as examples: mine" in desk.typed(*purging, "--all").stderr
     assert json.dumps(examples[1].case).encode() not in (desk.work / "may.run").read_bytes()
+
+
+def test_the_page_s_commands_have_the_options_that_it_names_and_its_examples_load() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "align.md").read_text()
+    commands = re.findall(r"^ *pathway-local (.+)$", page, re.MULTILINE)
+    assert len(commands) == 6
+    for command in commands:
+        parse(shlex.split(command))
+    [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert rubric("mine", block).examples[0].notes == "Only enrolled students may."
