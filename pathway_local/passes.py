@@ -28,10 +28,9 @@ GREEDY = Sampling()
 
 
 class Pass(Struct, frozen=True):
-    """One generation. Its prompt is `shared`, then `own`, which ends with the pre-filled start of the reply, if any.
+    """One generation. Its prompt `ids` end with the pre-filled start of the reply, if any.
 
-    Many passes have one tuple as `shared`, such as a rubric's text: it is sent to an engine's process only when it
-    changes. `grammar` is an llguidance Lark grammar for the reply; None leaves the reply free. `stop_ids` end the
+    `grammar` is an llguidance Lark grammar for the reply; None leaves the reply free. `stop_ids` end the
     generation, and so does the tokenizer's own end token. With `logprob_ids`, the result holds the natural-log
     probabilities of these ids at each generated token, after the grammar's mask, before temperature.
 
@@ -40,13 +39,12 @@ class Pass(Struct, frozen=True):
     """
 
     id: str
-    own: tuple[int, ...]
+    ids: tuple[int, ...]
     grammar: str | None
     max_tokens: int
     sampling: Sampling = GREEDY
     stop_ids: tuple[int, ...] = ()
     logprob_ids: tuple[int, ...] = ()
-    shared: tuple[int, ...] = ()
     after: str = ""
 
     @property
@@ -54,14 +52,9 @@ class Pass(Struct, frozen=True):
         """Whether the pass continues a request."""
         return bool(self.after)
 
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """The whole prompt, joined at each call."""
-        return self.shared + self.own
-
     def excess(self, context: int) -> str:
         """Return why the prompt does not fit into a context of this many tokens; empty if it fits."""
-        length = len(self.shared) + len(self.own)
+        length = len(self.ids)
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
 

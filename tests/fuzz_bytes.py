@@ -56,6 +56,14 @@ mine:
 demo: {notes: changed}
 """
 
+LARGE = [
+    b"question,answer\nq," + b"word " * 2_000_000 + b"\n",
+    ",".join(["question", "answer", *(f"c{n}" for n in range(4998))]).encode() + b"\nq,a\n",
+    b'question,answer\nq,"' + (b"word " * 400 + b"\n") * 20_000,
+    b'question,answer\nq,"' + b"w\n" * 400_000,
+]
+"""A cell of ten million characters, many columns, and quotes that never close."""
+
 Damage = Callable[[bytes, random.Random], bytes]
 
 
@@ -226,7 +234,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         f"hosted export new.run --rubric small.prompty --cases {{}} {given}",
         "sample new.run --rubric small.prompty --cases {} --n 5 --seed 1 --strata group --out out.xlsx --force",
         "runs keep whole.run --cases {} --column group",
-        "read whole.run --cases {} --out out.csv --force",
+        "read whole.run --cases {} --out out.html --force",
     )
     onto = ("export whole.run --onto {} --out out{suffix} --force",)
     rubrics = [rubric_path(name).read_bytes() for name in builtin_names()] + [RUBRIC.encode()]
@@ -259,6 +267,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "JSONL": Kind(".jsonl", [_json_lines()], _damaged_text, reading),
         "Parquet": Kind(".parquet", parquet, _damaged_parquet, reading),
         "workbook": Kind(".xlsx", [_workbook()], _damaged_archive, reading),
+        "large CSV": Kind(".csv", LARGE, _damaged_text, reading),
         "CSV copied": Kind(".csv", [_csv(",")], _damaged_text, onto),
         "JSONL copied": Kind(".jsonl", [_json_lines()], _damaged_text, onto),
         "workbook copied": Kind(".xlsx", [_workbook()], _damaged_archive, onto),

@@ -60,10 +60,7 @@ IDS = ("s-1", "s-2", "s-3", "s-4")
 def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, by_row: bool = False, **metadata: str) -> list[Case]:
     return [
         Case(
-            str(row) if by_row else name,
-            {wanted: f"the {wanted} of {name}" for wanted in rubric.inputs},
-            metadata,
-            row,
+            str(row) if by_row else name, {wanted: f"the {wanted} of {name}" for wanted in rubric.inputs}, metadata, row
         )
         for row, name in enumerate(ids, 2 if by_row else 1)
     ]

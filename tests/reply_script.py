@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import socket
 import time
@@ -69,6 +70,16 @@ def reply(item: Pass) -> Reply:
         ids.append(_drawn(matcher.compute_logit_bias(), rng))
         matcher.consume_token(ids[-1])
     return PassResult("", tuple(ids[:-1] if ids[-1] == tokenizer.eos_token else ids))
+
+
+def learner(item: Pass) -> Reply:
+    """Replies to "worth N" of a case: one more than that, and N itself behind examples."""
+    if item.max_tokens == 1:
+        return reply(item)
+    text = bytes(_tokenizer().decode_bytes(list(item.ids))).decode("utf-8", "replace")
+    worth = int(re.findall(r"worth (\d)", text)[-1])
+    given = worth if "Cases that people have scored" in text else min(5, worth + 1)
+    return _tokenizer().tokenize_str(f" so\nScore: {given}")
 
 
 def reply_and_call(item: Pass) -> Reply:

@@ -17,12 +17,10 @@ from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.corrected_mean import unlike
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.verdict import Score, Verdict
-from pathway_local.words.language import Language
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
@@ -174,20 +172,6 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
     }
     (raters,) = [each for each in json.loads(out) if each["table"] == "raters"]
     assert (raters["levels"], raters["special"]) == ([1, 2, 4, 5], [3])
-
-
-def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> None:
-    missing = np.arange(40) < 20
-    high = np.where(missing, 5.0, 3.0)
-    say = Language("en")
-    [clear] = unlike(high, ~missing, missing, "demo")
-    assert "2.00 points higher than the others, so" in say.note(clear)
-    almost = high.copy()
-    almost[0] = 4
-    [told] = unlike(almost, ~missing, missing, "demo")
-    assert "1.95 points higher than the others (95% interval 1.78 to 2.12), so" in say.note(told)
-    assert not [*unlike(np.full(40, 3.0), ~missing, missing, "demo")]
-    assert not [*unlike(high, ~missing, missing & (np.arange(40) == 0), "demo")], "one case says nothing"
 
 
 def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import hashlib
 import json
 import os
+import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
@@ -39,14 +40,16 @@ def make(tmp_path: Path) -> Make:
 
 @pytest.fixture
 def make_workbook(tmp_path: Path) -> Make:
-    def make(rows: Sequence[Sequence[object]], edit: Callable[[openpyxl.Workbook], object] = bool) -> CasesFile:
+    def make(
+        rows: Sequence[Sequence[object]], edit: Callable[[openpyxl.Workbook], object] = bool, **options: Any
+    ) -> CasesFile:
         book = openpyxl.Workbook()
         for row in rows:
             book.active.append(row)
         edit(book)
         path = tmp_path / "cases.xlsx"
         book.save(path)
-        return CasesFile(path, NEEDED)
+        return CasesFile(path, NEEDED, **options)
 
     return make
 
@@ -66,25 +69,25 @@ def inputs(cases: CasesFile) -> list[object]:
 
 
 def test_csv_rows_become_cases(make: Make) -> None:
-    cases = make("a.csv", 'id,question,answer,bot\nk1,"Why,\nthen?",Because,A\nk2,What?,,B\n')
+    text = ',id,question,answer,bot\n0,k1,"Why,\nthen?",Because,A\n,k2,What?,,B\n'
+    cases = make("a.csv", text)
     first, second = cases
-    assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"bot": "A"}, 2)
+    assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"column 1": "0", "bot": "A"}, 2)
     assert second.inputs["answer"] == "" and second.row == 3
     assert cases.id_column == "id" and cases.count() == 2
     assert list(cases) == [first, second], "it is read anew"
+    assert cases.sha256() == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
+def test_only_id_and_case_id_are_taken_for_ids_and_rows_without_them_are_numbered(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\nr,b\n")
     assert ([case.id for case in cases], cases.id_column) == (["2", "3"], None)
-    assert cases.id_column is None
-
-
-def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
     assert make("a.csv", "ID,question,answer\n9,q,a\n").id_column == "ID"
     assert make("a.csv", "case_id,question,answer\n9,q,a\n").id_column == "case_id"
     assert make("a.csv", "id,answer\nq,a\n", mapping={"question": "id"}).id_column is None
     assert make("a.csv", "nr,question,answer\n9,q,a\n", id_column="nr").id_column == "nr"
+    (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
+    assert case.id == case.inputs["question"] == "q1"
     with pytest.raises(UnknownName, match="no column is called 'no'"):
         make("a.csv", "nr,question,answer\n9,q,a\n", id_column="no")
 
@@ -97,11 +100,6 @@ def test_a_column_of_metadata_is_none_of_ids_or_inputs(make: Make) -> None:
             cases.metadata_column(name)
 
 
-def test_an_input_may_serve_as_the_id(make: Make) -> None:
-    (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
-    assert case.id == "q1" and case.inputs["question"] == "q1"
-
-
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
     rows = [["question", "answer"], ["a, b; c\td", "x"]]
@@ -109,36 +107,29 @@ def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
     assert inputs(make("a.CSV", text)) == [("a, b; c\td", "x")]
 
 
-def test_a_tsv_of_one_column_may_hold_commas(make: Make) -> None:
-    assert inputs(make("a.tsv", "answer\nYes, at eight; come.\n", needed={"r": ("answer",)})) == [
-        ("Yes, at eight; come.",)
-    ]
-
-
 @pytest.mark.parametrize("header", ["question, verbatim; whole\tanswer, verbatim", "Eingabe, ganz, wörtlich\tAntwort"])
 def test_names_in_a_tsv_may_hold_commas(make: Make, header: str) -> None:
     question, answer = header.split("\t")
     mapping = {"question": question, "answer": answer}
     assert inputs(make("a.tsv", f"{header}\na, b; c\tx\n", mapping=mapping, header_row=1)) == [("a, b; c", "x")]
+    alone: Needed = {"r": ("answer",)}
+    assert inputs(make("a.tsv", "answer\nYes, at eight; come.\n", alone)) == [("Yes, at eight; come.",)]
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
-def test_a_case_s_text_is_no_name_of_a_column(tmp_path: Path, name: str) -> None:
+def test_a_case_s_text_is_no_name_of_a_column(make: Make, make_workbook: Make) -> None:
     """Without a header the first case stands in its place, and what an option names is stored."""
     rows = [["When does my sister's visa end?", "I can't say."], ["Where is it?", "Here."]]
-    if name == "a.csv":
-        (tmp_path / name).write_text("\n".join(";".join(row) for row in rows))
-    else:
-        book = openpyxl.Workbook()
-        for row in rows:
-            book.worksheets[0].append(row)
-        book.save(tmp_path / name)
     mapping = dict(zip(NEEDED["r"], rows[0], strict=True))
+    text = "\n".join(";".join(row) for row in rows)
     for given in ({}, mapping):
-        with pytest.raises(CasesError, match="seems to have no header") as refused:
-            CasesFile(tmp_path / name, NEEDED, given)
-        assert "--header-row" in refused.value.hint and "visa" not in str(refused.value) + refused.value.hint
-    named = CasesFile(open_sheet(tmp_path / name, header_row=1), NEEDED, mapping)
+        for made in (
+            lambda given: make("a.csv", text, mapping=given),
+            lambda given: make_workbook(rows, mapping=given),
+        ):
+            with pytest.raises(CasesError, match="seems to have no header") as refused:
+                made(given)
+            assert "--header-row" in refused.value.hint and "visa" not in str(refused.value) + refused.value.hint
+    named = make("a.csv", text, mapping=mapping, header_row=1)
     assert inputs(named) == [("Where is it?", "Here.")]
 
 
@@ -317,12 +308,6 @@ def test_a_column_that_a_row_lacks_is_empty(make: Make, tmp_path: Path) -> None:
     assert [case.metadata for case in CasesFile(tmp_path / "a.xlsx", NEEDED)] == [{"bot": "v1"}, {"bot": ""}]
 
 
-def test_json_that_is_not_jsonl_is_refused(make: Make) -> None:
-    with pytest.raises(CasesError, match="no JSON object in its first lines") as caught:
-        make("a.jsonl", '[\n  {"question":\n "q"}\n]')
-    assert "on each line" in caught.value.hint
-
-
 def test_parquet_values_become_text(tmp_path: Path) -> None:
     nanos = pa.array([1_700_000_000_000_000_001], pa.timestamp("ns"))
     columns = {
@@ -473,11 +458,14 @@ def test_entity_bombs_are_refused(make_workbook: Make) -> None:
         ("a.xlsx", b"\xd0\xcf\x11\xe0 more", "old .xls, or has a password"),
         ("a.parquet", b"question,answer\nq,a\n", "not a Parquet file"),
         ("a.doc", b"question,answer\nq,a\n", "not a kind of file"),
+        ("answers.ods", b"PK", "not a kind of file .* save or export it as answers.xlsx"),
+        ("a.jsonl", b'[\n  {"question":\n "q"}\n]', "no JSON object in its first lines .* on each line"),
     ],
 )
 def test_files_that_are_no_cases(make: Make, name: str, contents: bytes, message: str) -> None:
-    with pytest.raises(CasesError, match=message):
+    with pytest.raises(CasesError) as refused:
         list(make(name, contents))
+    assert re.search(message, f"{refused.value} {refused.value.hint}")
 
 
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
@@ -488,22 +476,12 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
             CasesFile(tmp_path / name, NEEDED)
 
 
-def test_unnamed_columns_are_kept(make: Make) -> None:
-    (case,) = make("a.csv", ",question,answer\n0,q,a\n")
-    assert case.metadata == {"column 1": "0"}
-
-
 def test_no_text_of_a_case_is_in_a_reason(make: Make) -> None:
     secret = "swordfish"
     lines = [f'{{"question": "{secret}"', f'"{secret}"', f'{{"{secret}": "{secret}"}}', f'{{"question": "{secret}"}}']
     found = list(make("a.jsonl", "\n".join([*lines, '{"question": "q", "answer": "a"}'])))
     assert sum(isinstance(item, BadRow) for item in found) == 4
     assert secret not in "".join(item.reason + item.where + item.id for item in found if isinstance(item, BadRow))
-
-
-def test_sha256_is_of_the_whole_file(make: Make) -> None:
-    cases = make("a.csv", "question,answer\nq,a\n")
-    assert cases.sha256() == hashlib.sha256(b"question,answer\nq,a\n").hexdigest()
 
 
 def test_a_bad_row_keeps_its_metadata(make: Make) -> None:
@@ -526,9 +504,3 @@ def test_a_json_list_is_rows(make: Make) -> None:
     ):
         with pytest.raises(CasesError, match=said):
             list(make("a.json", damaged))
-
-
-def test_another_program_s_workbook_is_refused_with_the_way_to_save_it(make: Make) -> None:
-    with pytest.raises(CasesError, match="is not a kind of file that can be read") as refused:
-        make("answers.ods", b"PK")
-    assert "save or export it as answers.xlsx" in refused.value.hint

@@ -129,11 +129,7 @@ def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM settings",
-        "INSERT INTO jobs (command, facts, started) VALUES ('[]', '{}', 'x')",
-    ],
+    "statement", ["DELETE FROM settings", "INSERT INTO jobs (command, facts, started) VALUES ('[]', '{}', 'x')"]
 )
 def test_settings_and_jobs_are_covered(path: Path, run: RunFile, statement: str) -> None:
     job = run.jobs.begin(["judge"], {})
@@ -222,9 +218,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
     purge(path, "all" if what == "all" else "text", ["purge"], print)
     told(path)
     by_hand(
-        path,
-        "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8",
-        "INSERT INTO cases VALUES (999, 'z', 1, '')",
+        path, "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8", "INSERT INTO cases VALUES (999, 'z', 1, '')"
     )
     with pytest.raises(ContentChanged):
         told(path)

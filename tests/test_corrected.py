@@ -154,18 +154,6 @@ def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None
         assert width(own.corrected) == pytest.approx(width(subset.corrected), rel=0.05)
 
 
-def test_few_dissenting_labels_are_warned_of_and_none_make_no_interval() -> None:
-    judge, _, people = file_of(14, 500, 60)
-    labelled = np.flatnonzero(np.isfinite(people))
-    people[labelled] = 5
-    assert correct(judge, people).corrected.interval == Undefined("every label is 5")
-    people[labelled[:4]] = 4
-    (few,) = correct(judge, people).warnings
-    assert (few.key, few.values) == ("few_dissenters", {"count": 4, "labels": 60, "commonest": 5.0})
-    people[labelled[:15]] = 4
-    assert correct(judge, people).warnings == ()
-
-
 def test_too_few_labels_say_so() -> None:
     judge, _, people = file_of(15, 50, 1)
     assert corrected_mean(judge, people, SCALE) == Undefined("1 of 50 cases are labelled, under 2")

@@ -106,22 +106,6 @@ RESPONSE: {{response}}
 ## Write between the tags: <S0>your chain of thoughts</S0>, <S1>your explanation</S1>, <S2>your Score</S2>.
 # Output
 """
-AZURE_JSON = """---
-name: Resolved
-inputs: {query: {type: string}, response: {type: string}}
-sample: {query: "How?", response: So.}
----
-system:
-You judge whether a task is done. Return JSON.
-user:
-QUERY: {{query}}
-RESPONSE: {{response}}
-# Output Format
-{
-  "explanation": "<why it is done or not>",
-  "score": <an integer from 1 to 5>
-}
-"""
 PROMETHEUS = """###Task Description:
 An instruction (might include an Input inside it), a response to evaluate, and a score rubric are given.
 1. Write feedback that assesses the response by the score rubric.
@@ -160,16 +144,6 @@ Evaluate the output of a task by the rubric.
 - Write the verbal feedback inside <feedback> tags without any additional surrounding text.
 - Write the numeric score inside <score> tags, always after the feedback.
 """
-MT_BENCH = """[System]
-Act as an impartial judge and rate the answer of an AI assistant to the question below. Begin with a short explanation.
-After that, rate the answer on a scale of 1 to 10 strictly in this format: "[[rating]]", for example: "Rating: [[5]]".
-
-[Question]
-{question}
-
-[The Start of Assistant's Answer]
-{answer}
-[The End of Assistant's Answer]"""
 MT_PAIR = """Act as an impartial judge of two AI assistants' answers to the question below. Begin with an explanation.
 Then output your final verdict strictly in this format: "[[A]]" if assistant A is better, "[[B]]" if assistant B is
 better, and "[[C]]" for a tie.
@@ -186,10 +160,8 @@ better, and "[[C]]" for a tie.
 [The End of Assistant B's Answer]"""
 FAMILIES_OF_PROMPTS = {
     "azure tags": (AZURE, "thoughts: text; explanation: text; score: 1 Incoherent < 2 Poor < 3 Coherent"),
-    "azure json": (AZURE_JSON, "explanation: text; score: 1-5"),
     "prometheus": (PROMETHEUS, "feedback: text; score: 1-5"),
     "flow-judge": (FLOW, "reasons: ?; score: 1 It fails < 2 It passes in part < 3 It passes"),
-    "mt-bench": (MT_BENCH, "reasons: ?; verdict: ?"),
     "mt-bench pair": (MT_PAIR, "reasons: ?; verdict: A ? B ? C"),
 }
 
@@ -261,12 +233,9 @@ def test_what_the_form_does_not_say_is_asked(name: str) -> None:
     assert proposed(prompt).declared == declared
 
 
-def test_of_two_lists_of_levels_neither_is_taken() -> None:
+def test_of_two_lists_of_levels_neither_is_taken_and_what_stands_behind_a_slot_stays() -> None:
     found = proposed((OWN / "braces.txt").read_bytes())
     assert found.fields["coverage_score"] == found.fields["accuracy_score"] == "?"
-
-
-def test_what_stands_behind_a_slot_stays() -> None:
     found = proposed("Judge {answer}. Reply with:\nScore: [1-5]/5\nReason: [why]\n")
     assert (found.declared, found.lines) == ("score: 1-5; reason: text", ("Score: {score}/5", "Reason: {reason}"))
 
@@ -348,18 +317,16 @@ def test_marks_of_other_tools_are_told(mark: str) -> None:
     assert read(f"Q: {{question}}\nA: {mark}\n").strange == (f"A: {mark}",)
 
 
-@pytest.mark.parametrize("token", ["<|im_start|>user", "[INST]", "<start_of_turn>user"])
-def test_a_prompt_in_the_tokens_of_a_chat_template_is_refused_with_its_line(token: str) -> None:
-    with pytest.raises(RubricError, match=r"line 2: .* is a token of one model's chat template"):
-        read(f"\n{token}\nIs {{answer}} right?")
+REFUSED = {
+    r"line 2: .* is a token of one model's chat template": ("<|im_start|>user", "[INST]", "<start_of_turn>user"),
+    "line 2": ("{{#each points}}{{this}}{{/each}}", "{{ answer | trim }}", "{% set x = 1 %}", "{{ f(x) }}"),
+}
 
 
-@pytest.mark.parametrize(
-    "block", ["{{#each points}}{{this}}{{/each}}", "{{ answer | trim }}", "{% set x = 1 %}", "{{ f(x) }}"]
-)
-def test_a_template_that_no_rubric_may_have_is_refused_with_its_line(block: str) -> None:
-    with pytest.raises(RubricError, match="line 2"):
-        read(f"Judge {{{{answer}}}} by these:\n{block}\n")
+@pytest.mark.parametrize(("said", "line"), [(said, line) for said, lines in REFUSED.items() for line in lines])
+def test_what_no_rubric_may_have_is_refused_with_its_line(said: str, line: str) -> None:
+    with pytest.raises(RubricError, match=said):
+        read(f"Judge {{{{answer}}}} by these:\n{line}\n")
 
 
 @pytest.mark.parametrize(

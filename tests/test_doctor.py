@@ -133,7 +133,7 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     for name, folder in (("may.run", "run folder, permissions"), (cases.name, "cases folder, permissions")):
         told = _told(desk, name, code=5)
         assert _problems(told) == [folder]
-        assert "the group users can replace files in it" in told[folder]["found"]
+        assert "other users of this machine can replace files in it" in told[folder]["found"]
         assert told[folder]["fix"].startswith(f"Run `chmod go-w {desk.work}`")
     desk.work.chmod(0o755)
     assert _problems(_told(desk, cases.name)) == []

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pathway_local.statistics.effect import difference_effect, mean_effect
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.effect import SAME, difference_effect, mean_effect
 
 
 def test_the_plain_mean_has_students_interval() -> None:
@@ -49,25 +48,19 @@ def test_a_side_of_two_clusters_has_one_degree_of_freedom() -> None:
     assert 1 <= found.freedom < 2
 
 
-def test_means_without_an_interval_say_why() -> None:
-    assert mean_effect(np.empty(0)).estimate().value == Undefined("there is no score")
-    assert mean_effect(np.array([4.0])).estimate().interval == Undefined("there is only one case")
-    assert mean_effect(np.array([4.0, 3]), np.array([8, 8])).estimate().interval == Undefined(
-        "there is only one cluster"
-    )
-    assert mean_effect(np.array([4.0, 4])).estimate().interval == Undefined("every score is 4")
-    assert mean_effect(np.array([4.0, 2, 4, 2]), np.array([1, 1, 2, 2])).estimate().interval == Undefined(
-        "every cluster has the same mean"
-    )
-
-
-def test_differences_without_an_interval_say_why() -> None:
+def test_what_has_no_interval_says_why() -> None:
     side, pairs = np.array([True, True, False, False]), np.array([1, 2, 1, 2])
+    single = "there is only one case, or only one cluster of cases"
 
-    def missing(*scores: float, clusters: np.ndarray | None = None) -> str:
-        return difference_effect(np.array(scores), side, clusters).missing
+    def missing(*scores: float, apart: bool = False, clusters: np.ndarray | None = None) -> str:
+        effect = (
+            difference_effect(np.array(scores), side, clusters) if apart else mean_effect(np.array(scores), clusters)
+        )
+        return effect.missing
 
-    assert missing(5, 5, 5, 5) == "every score is 5"
-    assert missing(5, 5, 1, 1) == "every score of a side is the same"
-    assert missing(5, 3, 4, 2, clusters=pairs) == "the difference does not vary between clusters"
-    assert not missing(5, 3, 4, 1, clusters=pairs)
+    assert missing() == "there is no score"
+    assert missing(4) == missing(4, 3, clusters=np.array([8, 8])) == single
+    assert missing(4, 4) == missing(4, 4, 4, 4, apart=True) == "every score is 4"
+    assert missing(4, 2, 4, 2, clusters=np.array([1, 1, 2, 2])) == SAME
+    assert missing(5, 5, 1, 1, apart=True) == missing(5, 3, 4, 2, apart=True, clusters=pairs) == SAME
+    assert not missing(5, 3, 4, 1, apart=True, clusters=pairs)

@@ -4,7 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,9 +12,10 @@ import pytest
 from benchmark.instant_engine import INSTANT, REPLY
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.allocation import LoadPlan
 from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.vllm import VLLM
+from pathway_local.judging import preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
@@ -68,14 +68,16 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path,
     assert loaded.engine_now is None
 
 
-def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) -> None:
+def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(tmp_path / "many.csv", rubric.inputs, 400, 1)
     found = []
     for engines in (1, 2):
+        seen = LoadPlan(gpus=("",) * engines)
+        monkeypatch.setattr(preparation, "load_plan", lambda *_, seen=seen: seen)
         run = tmp_path / f"{engines}.run"
         plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
-        [tally] = run_job(replace(plan, engines=engines), Watcher(), ["test"])
+        [tally] = run_job(plan, Watcher(), ["test"])
         assert tally.judged == 400
         with RunFile.open(run) as stored:
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))
@@ -89,7 +91,7 @@ def test_a_plan_is_made_while_no_engine_takes_memory(tmp_path: Path) -> None:
         return EngineConfig(str(tmp_path), max_model_len=context)
 
     def planned(context: int, estimate: Callable[[], LoadPlan]) -> tuple[str, ...]:
-        return loaded.planned(("scripted", config(context), "auto", Allocation()), estimate).notes
+        return loaded.planned(("scripted", config(context), "auto", ""), estimate).notes
 
     with EngineCache() as loaded:
         assert planned(9000, lambda: LoadPlan(notes=("700",))) == ("700",)

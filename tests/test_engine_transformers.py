@@ -106,10 +106,10 @@ def test_a_refused_pass_fails_alone(engine: TransformersEngine, make: Maker) -> 
     good = make.judging("tags", 3)
     bad = [
         replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        replace(good, id="long", own=good.own * 400),
-        replace(good, id="unknown id", own=(3, 99_999)),
+        replace(good, id="long", ids=good.ids * 400),
+        replace(good, id="unknown id", ids=(3, 99_999)),
         replace(good, id="unknown probe", logprob_ids=(99_999,)),
-        replace(good, id="no prompt", own=()),
+        replace(good, id="no prompt", ids=()),
         replace(good, id="no room", max_tokens=0),
     ]
     found = _run(engine, [*bad, good])

@@ -130,9 +130,9 @@ def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm
     good = make.judging("tags", 3)
     bad = {
         "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        "long": replace(good, id="long", own=good.own * 1600),
-        "unknown id": replace(good, id="unknown id", own=(3, 99_999)),
-        "no prompt": replace(good, id="no prompt", own=()),
+        "long": replace(good, id="long", ids=good.ids * 1600),
+        "unknown id": replace(good, id="unknown id", ids=(3, 99_999)),
+        "no prompt": replace(good, id="no prompt", ids=()),
         "no room": replace(good, id="no room", max_tokens=0),
         "cold": replace(good, id="cold", sampling=Sampling(temperature=-1.0)),
     }

@@ -14,14 +14,12 @@ from typing import Any
 import pytest
 from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
-from scripted_kind import SCRIPTED
 
-from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.allocation import LoadPlan, load_plan, parts_for
 from pathway_local.engines.engine import Fitted
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
-from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
@@ -267,37 +265,20 @@ def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_gpus_are_shared_out_among_engines(gpus: str, parallel: int, expected: list[str]) -> None:
-    parts = Allocation(gpus).parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
+    parts = parts_for(gpus, JUDGE, CARDS, {"tensor_parallel_size": parallel})
     assert [",".join(gpu.id for gpu in part.gpus) for part in parts] == expected
 
 
 @pytest.mark.usefixtures("_gpu_engine")
-@pytest.mark.parametrize(
-    ("engines", "parallel", "said"),
-    [
-        (Allocation("4"), 1, "this machine has 3"),
-        (Allocation("3"), 2, "takes 2 GPUs"),
-        (Allocation("", 2), 1, "is for processors"),
-    ],
-)
-def test_gpus_that_do_not_divide_are_refused(engines: Allocation, parallel: int, said: str) -> None:
+@pytest.mark.parametrize(("gpus", "parallel", "said"), [("4", 1, "this machine has 3"), ("3", 2, "takes 2 GPUs")])
+def test_gpus_that_do_not_divide_are_refused(gpus: str, parallel: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        engines.parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
+        parts_for(gpus, JUDGE, CARDS, {"tensor_parallel_size": parallel})
 
 
-def test_without_a_gpu_there_are_engines_on_the_processor() -> None:
-    machine = Machine((), 12 * GB)
-    assert Allocation("", 3).parts(JUDGE, machine, {}) == [Machine((), 4 * GB)] * 3
+def test_a_number_of_gpus_is_for_a_machine_that_has_some() -> None:
     with pytest.raises(UsageError, match="finds no GPU"):
-        Allocation("all").parts(JUDGE, machine, {})
-
-
-@pytest.mark.parametrize(("options", "settings"), [({}, {CACHE_BYTES: GB}), ({CACHE_BYTES: 5}, {})])
-def test_engines_on_a_processor_share_its_memory_unless_the_entry_sets_their_caches(
-    options: dict[str, JsonValue], settings: dict[str, JsonValue]
-) -> None:
-    planned = Allocation("", 3).load_plan(SCRIPTED, JUDGE, Machine((), 12 * GB), options, "auto", lambda engines: None)
-    assert planned.settings == settings
+        parts_for("all", JUDGE, Machine((), 12 * GB), {})
 
 
 class _Plans:
@@ -311,7 +292,7 @@ class _Plans:
 
 @pytest.mark.usefixtures("_gpu_engine")
 def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
-    found = Allocation("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", lambda engines: 300.0 / engines)  # type: ignore[arg-type]
+    found = load_plan("all", _Plans(), JUDGE, CARDS, {}, "auto", 300.0)  # type: ignore[arg-type]
     assert found == LoadPlan(
         {"gpu_memory_utilization": 0.77, "enforce_eager": True},
         ("3 engines side by side", "GPU-20"),

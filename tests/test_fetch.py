@@ -2,7 +2,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,9 +26,9 @@ from huggingface_hub.errors import (
 from stored_judge import store_judge
 
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
-from pathway_local.judges.fetch import fetch, registry_line
+from pathway_local.judges.fetch import fetch
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import Fetched, find_folder, read_record, weights_hash, write_record
+from pathway_local.judges.weights import find_folder, weights_hash
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 SMALL = JudgeSpec(name="small", source="someone/small", revision=COMMIT)
@@ -57,76 +56,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NEVER = {"pytorch_model.bin", "modeling_small.py", "consolidated.safetensors", "README.md", "original"}
 
 
-class StandIn:
-    """Downloads by copying, as the hub's client would; `fail` is raised by the call of that number."""
-
-    def __init__(self, repository: Path, fail: dict[int, BaseException] | None = None) -> None:
-        self.repository, self.fail = repository, fail or {}
-        self.calls: list[dict[str, Any]] = []
-
-    def __call__(self, repo_id: str, *, local_dir: Path, dry_run: bool, **rest: Any) -> Any:
-        self.calls.append({"repo_id": repo_id, "dry_run": dry_run, **rest})
-        if error := self.fail.get(len(self.calls)):
-            raise error
-        names = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"]
-        files = [self.repository / name for name in names]
-        if dry_run:
-            return [
-                SimpleNamespace(commit_hash=COMMIT, filename=f.name, file_size=f.stat().st_size, will_download=True)
-                for f in files
-            ]
-        for file in files:
-            (local_dir / file.name).write_bytes(file.read_bytes())
-        return str(local_dir)
-
-
-def test_weights_come_to_where_the_registry_looks_and_are_recorded(repository: Path) -> None:
-    hub = StandIn(repository)
-    folder, record = fetch(SMALL, hub)
-    assert find_folder("small", SMALL.source, COMMIT) == folder
-    assert record == read_record(folder)
-    assert (record.source, record.revision, record.sha256) == ("someone/small", COMMIT, weights_hash(folder))
-    assert [(call["dry_run"], call["revision"]) for call in hub.calls] == [(True, COMMIT), (False, COMMIT)]
-
-
-def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(repository: Path) -> None:
-    hub = StandIn(repository)
-    _, record = fetch(SMALL.model_copy(update={"revision": None}), hub)
-    assert [call["revision"] for call in hub.calls] == [None, COMMIT]
-    assert record.revision == COMMIT
-
-
-def test_the_line_for_the_registry_insists_on_these_files(repository: Path) -> None:
-    _, record = fetch(SMALL, StandIn(repository))
-    assert registry_line(SMALL, record) == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}"
-
-
-def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) -> None:
-    wrong = SMALL.model_copy(update={"sha256": "0" * 64})
-    with pytest.raises(EngineError, match="the registry has 0000") as error:
-        fetch(wrong, StandIn(repository))
-    assert "do not use them" in error.value.hint
-    assert read_record(find_folder("small", SMALL.source)) is None
-    right = SMALL.model_copy(update={"sha256": weights_hash(find_folder("small", SMALL.source))})
-    assert fetch(right, StandIn(repository))[1].sha256 == right.sha256
-
-
-def test_a_later_fetch_must_bring_the_files_of_the_first(repository: Path, tmp_path: Path) -> None:
-    folder, first = fetch(SMALL, StandIn(repository))
-    assert fetch(SMALL, StandIn(repository))[1] == first
-    other = Path(shutil.copytree(repository, tmp_path / "other"))
-    (other / "chat_template.jinja").write_text("{{ messages }}")
-    with pytest.raises(EngineError, match="revision c0ffeec0ffee has other files than at its first fetch"):
-        fetch(SMALL, StandIn(other))
-    assert read_record(folder) == first
-
-
 @pytest.mark.parametrize(("source", "why"), [("package:demo", "comes with"), ("/models/x", "is a folder, /models/x")])
-def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, why: str) -> None:
-    hub = StandIn(repository)
+def test_only_what_is_on_the_hub_can_be_fetched(source: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        fetch(JudgeSpec(name="j", source=source), hub)
-    assert not hub.calls
+        fetch(JudgeSpec(name="j", source=source))
 
 
 def _response(status: int) -> httpx2.Response:
@@ -149,34 +82,19 @@ def _caused(cause: BaseException, outer: type[Exception] = DryRunError) -> Excep
         (OSError(errno.ENOSPC, "No space left on device"), "OSError: [Errno 28] No space left on device"),
     ],
 )
-@pytest.mark.parametrize("call", [1, 2])
-def test_a_fetch_that_fails_says_why_in_the_words_of_the_hubs_client(
-    repository: Path, error: Exception, said: str, call: int
-) -> None:
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_fetch_that_fails_says_why_in_the_words_of_the_hubs_client(error: Exception, said: str, listed: bool) -> None:
+    def download(*_: object, dry_run: bool, **__: object) -> list[SimpleNamespace]:
+        if listed and dry_run:
+            return [SimpleNamespace(commit_hash=COMMIT, filename="model.safetensors")]
+        raise error
+
     with pytest.raises(WeightsMissing) as raised:
-        fetch(SMALL, StandIn(repository, {call: error}))
+        fetch(SMALL, download)
     assert f"judge 'small' can't be fetched: {said}" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert "hf auth login" in raised.value.hint and "complete files are kept" in raised.value.hint
     assert raised.value.__suppress_context__
-
-
-def test_a_damaged_record_is_an_error(repository: Path) -> None:
-    folder, _ = fetch(SMALL, StandIn(repository))
-    (folder / "fetched.json").write_text('{"source": 3}')
-    with pytest.raises(EngineError, match="not a valid record of a fetch"):
-        read_record(folder)
-    assert read_record(repository) is None
-
-
-def test_a_record_is_not_written_through_a_link(repository: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_text("precious")
-    (repository / "fetched.json").symlink_to(other)
-    record = Fetched("a/b", COMMIT, "0" * 64)
-    write_record(repository, record)
-    assert (read_record(repository), other.read_text()) == (record, "precious")
-    assert not list(repository.glob(".fetched*"))
 
 
 @dataclass
@@ -277,18 +195,32 @@ def _client(url: str) -> Callable[..., Any]:
     return partial(snapshot_download, endpoint=url)
 
 
+def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(hub: tuple[Hub, str]) -> None:
+    state, url = hub
+    folder, line = fetch(SMALL.model_copy(update={"revision": None}), _client(url))
+    assert line == f"small: {{revision: {COMMIT}, sha256: {weights_hash(folder)}}}"
+    assert any(f"/resolve/{COMMIT}/model.safetensors" in asked for asked in state.asked)
+
+
+def test_files_that_are_not_those_of_the_registry_are_refused(hub: tuple[Hub, str]) -> None:
+    with pytest.raises(EngineError, match="the registry has 0000") as error:
+        fetch(SMALL.model_copy(update={"sha256": "0" * 64}), _client(hub[1]))
+    assert "Fetch or copy it again" in error.value.hint
+    right = SMALL.model_copy(update={"sha256": weights_hash(find_folder("small", SMALL.source))})
+    assert right.sha256 and right.sha256 in fetch(right, _client(hub[1]))[1]
+
+
 def test_the_command_fetches_from_a_hub_by_its_own_client(hub: tuple[Hub, str], tmp_path: Path) -> None:
     state, url = hub
     done = _run(url, tmp_path, "fetch", "small")
     assert done.returncode == 0, done.stderr
     folder = find_folder("small", SMALL.source, COMMIT)
     there = {path.name for path in folder.iterdir()}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "fetched.json"} <= there
+    assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} <= there
     assert not there & NEVER
     assert not any(name in line for line in state.asked for name in NEVER)
-    record = read_record(folder)
-    assert record and done.stdout == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}\n"
-    assert "the first fetch trusts their source" in " ".join(done.stderr.split())
+    assert done.stdout == f"small: {{revision: {COMMIT}, sha256: {weights_hash(folder)}}}\n"
+    assert "this fetch trusts their source" in " ".join(done.stderr.split())
     assert "licence: not stated" in done.stderr
     assert not any("agent" in line for line in state.asked), (
         "the hub's client looks for what runs it, unless told not to"

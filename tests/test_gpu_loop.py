@@ -260,7 +260,7 @@ def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> Non
             for result in done:
                 replies[-1][result.id] = replace(result, cached_tokens=0)
                 if item := passes.get(result.id):
-                    own = (*item.own, *result.ids)
+                    own = (*item.ids, *result.ids)
                     engine.submit(Pass(f"after {item.id}", own, None, 1, after=item.id))
         found.append((engine.executor.steps - before[0], engine.executor.mixed - before[1]))
         engine.core._should_throttle_prefills = lambda: False

@@ -22,6 +22,7 @@ COMMANDS = {
         ("small.run",),
         ("answers.run", "--by", "audience"),
         ("answers.run", "--cluster", "student"),
+        ("drawn.run", "--weight", "peso"),
         ("pairs.run",),
     ),
     "agreement": (
@@ -59,7 +60,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "bob", said(0, 4), kind="human")
         add(made, "both", said(1, 4, 3, 5), kind="combined")
     ids = [f"s-{number}" for number in range(1, 25)]
-    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
+    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids, peso="2")) as made:
         store_draw(made, cases(ids=ids), range(16))
         add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
         add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)

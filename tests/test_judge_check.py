@@ -12,7 +12,7 @@ from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.registry import complete
-from pathway_local.judges.weights import Fetched, weights_hash, write_record
+from pathway_local.judges.weights import weights_hash
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -240,18 +240,6 @@ def test_the_hash_is_that_of_the_registry(qwen: Path) -> None:
     (qwen / "config.json").write_text((qwen / "config.json").read_text() + "\n")
     wrong = _check(spec_of(qwen, sha256=hashed), qwen)["hash"]
     assert wrong.status == "problem" and hashed in wrong.found
-
-
-def test_the_hash_is_that_of_the_fetch(qwen: Path) -> None:
-    write_record(qwen, Fetched("a/b", "abc", weights_hash(qwen)))
-    assert _check(spec_of(qwen, revision="abc"), qwen)["hash"].found.startswith("as fetched")
-    moved = _check(spec_of(qwen, revision="def"), qwen)["hash"]
-    assert moved.status == "problem" and "judges fetch small" in moved.fix
-    (qwen / "config.json").write_text((qwen / "config.json").read_text() + "\n")
-    changed = _check(spec_of(qwen, revision="abc"), qwen)["hash"]
-    assert changed.status == "problem" and "changed since they were fetched" in changed.found
-    (qwen / "fetched.json").write_text("[]")
-    assert _check(spec_of(qwen), qwen)["hash"].status == "problem"
 
 
 def test_config_settings_and_vocabulary(qwen: Path) -> None:

@@ -104,6 +104,6 @@ def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_pat
         add(run, "ann", given, kind="human", rows=ROWS, sheet=True)
         [matrix] = ratings_matrices(run, TINY)
         found = ScoreAgreement(Scores(run), matrix, AgreementOptions())
-    assert found.pairs[0].figures["exact"].value == pytest.approx(30 / 55)
-    assert found.sets[0].shared == 55 and any(uneven_strata(matrix))
+    assert found.pairs[0]["exact"].value == pytest.approx(30 / 55)
+    assert found.sets[0]["shared"] == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]

@@ -135,4 +135,4 @@ def test_random_ids_moved_beside_other_texts_are_found(run: RunFile, tmp_path: P
     assert f"and {COUNT - 3} more" in refused(run, sheet(tmp_path, header, rows)).problems[0]
     rows = [[own, "as the prompt shows it", case.inputs["answer"], 4] for own, case in zip(ids, CASES, strict=True)]
     load(run, sheet(tmp_path, header, rows))
-    assert len(scores_of(run, "Ann/Ann")) == COUNT
+    assert len(scores_of(run, "Ann")) == COUNT

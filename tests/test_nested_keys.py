@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,39 +26,38 @@ def lines(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def sheet(folder: Path, kind: str) -> Path:
+def sheet(folder: Path, kind: str, rows: list[dict[str, object]]) -> Path:
+    path = folder / f"cases.{kind}"
     if kind == "jsonl":
-        return lines(folder / "cases.jsonl", ROWS)
+        return lines(path, rows)
     if kind == "parquet":
-        pq.write_table(pa.Table.from_pylist([{**ROWS[0]}]), folder / "cases.parquet")
-        return folder / "cases.parquet"
-    with (folder / "cases.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows(
-            [["id", "question", "rubric"], *([r["id"], r["question"], json.dumps(r["rubric"])] for r in ROWS)]
-        )
-    return folder / "cases.csv"
+        pq.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    cells = [[cell if isinstance(cell, str) else json.dumps(cell) for cell in row.values()] for row in rows]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([list(rows[0]), *cells])
+    return path
 
 
 def cases(path: Path, mapping: Mapping[str, str] | None = None) -> list[Case | BadRow]:
     return list(CasesFile(path, NEEDED, mapping))
 
 
+def said(found: Iterable[Case | BadRow]) -> list[object]:
+    """The inputs of each case, the reason of each bad row."""
+    return [dict(each.inputs) if isinstance(each, Case) else each.reason for each in found]
+
+
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_key_that_ends_in_an_inputs_name_is_that_input(tmp_path: Path, kind: str) -> None:
-    file = CasesFile(sheet(tmp_path, kind), NEEDED)
+    file = CasesFile(sheet(tmp_path, kind, ROWS[:1]), NEEDED)
     assert file.aliases_used == {"criteria": "rubric.criteria", "low": "rubric.levels.low"}
-    first = next(iter(file))
-    assert isinstance(first, Case)
-    assert first.inputs == {"question": "Q1", "criteria": "C1", "low": "L1"}
-    assert first.metadata == {}
+    assert said(file)[0] == {"question": "Q1", "criteria": "C1", "low": "L1"} and not file.metadata[1:]
 
 
 def test_keys_are_mapped_by_their_dotted_names(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": {"a": "A", "b": {"criteria": "B"}}, "low": ""}])
-    [case] = cases(path, {"criteria": "x.a"})
-    assert isinstance(case, Case)
-    assert case.inputs == {"question": "Q", "criteria": "A", "low": ""}
+    assert said(cases(path, {"criteria": "x.a"})) == [{"question": "Q", "criteria": "A", "low": ""}]
 
 
 def test_two_keys_of_one_name_are_not_guessed(tmp_path: Path) -> None:
@@ -67,18 +66,13 @@ def test_two_keys_of_one_name_are_not_guessed(tmp_path: Path) -> None:
     with pytest.raises(ColumnsError, match=r"criteria could be in x\.criteria or y\.criteria") as refused:
         cases(path)
     assert "--map criteria=x.criteria" in refused.value.hint
-    [case] = cases(path, {"criteria": "y.criteria"})
-    assert isinstance(case, Case)
-    assert case.inputs["criteria"] == "B"
+    assert said(cases(path, {"criteria": "y.criteria"})) == [{"question": "Q", "criteria": "B", "low": "L"}]
 
 
 def test_a_column_comes_before_a_key(tmp_path: Path) -> None:
     row = {"question": "Q", "criteria": "C", "low": "L", "x": {"criteria": "A"}, "x.low": "dotted"}
     file = CasesFile(lines(tmp_path / "c.jsonl", [row]), NEEDED, {"low": "x.low"})
-    [case] = file
-    assert isinstance(case, Case)
-    assert case.inputs == {"question": "Q", "criteria": "C", "low": "dotted"}
-    assert file.aliases_used == {}
+    assert said(file) == [{"question": "Q", "criteria": "C", "low": "dotted"}] and file.aliases_used == {}
 
 
 def test_a_key_that_is_nowhere_is_named_with_those_near_it(tmp_path: Path) -> None:
@@ -103,18 +97,15 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("cell", "said"), BROKEN, ids=range(len(BROKEN)))
+@pytest.mark.parametrize(("cell", "reason"), BROKEN, ids=range(len(BROKEN)))
 def test_a_row_without_its_keys_is_told_and_the_others_are_cases(
-    tmp_path: Path, cell: dict[str, object], said: str
+    tmp_path: Path, cell: dict[str, object], reason: str
 ) -> None:
     path = lines(tmp_path / "c.jsonl", [ROWS[0], {"id": "x", "question": "Q", **cell}, ROWS[1]])
     first, bad, last = CasesFile(path, NEEDED)
-    assert isinstance(first, Case)
-    assert isinstance(last, Case)
-    assert last.inputs["low"] == "1"
-    assert isinstance(bad, BadRow)
-    assert bad.where == "c.jsonl line 2"
-    assert re.search(said, bad.reason), bad.reason
+    assert isinstance(first, Case) and isinstance(last, Case) and last.inputs["low"] == "1"
+    assert isinstance(bad, BadRow) and bad.where == "c.jsonl line 2"
+    assert re.search(reason, bad.reason), bad.reason
 
 
 def test_cells_that_are_no_objects_change_no_message(tmp_path: Path) -> None:
@@ -125,11 +116,8 @@ def test_cells_that_are_no_objects_change_no_message(tmp_path: Path) -> None:
 
 def test_a_row_may_lack_what_is_optional(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"a": "A", "b": "B"}, {"a": "A"}, {"b": "B"}])
-    first, second, bad = CasesFile(path, {"r": ("a", "b")}, optional={"b"})
-    assert isinstance(first, Case)
-    assert isinstance(second, Case)
-    assert (first.inputs, second.inputs) == ({"a": "A", "b": "B"}, {"a": "A"})
-    assert isinstance(bad, BadRow)
+    first, second, bad = said(CasesFile(path, {"r": ("a", "b")}, optional={"b"}))
+    assert (first, second) == ({"a": "A", "b": "B"}, {"a": "A"}) and isinstance(bad, str)
 
 
 def test_places_in_lists_are_read_if_they_are_named(tmp_path: Path) -> None:
@@ -154,14 +142,13 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
     ]
     path = lines(tmp_path / "c.jsonl", rows)
     mapping = {"context": "retrieved_contexts", "answer": "resps", "question": "text"}
-    file = CasesFile(path, {"r": tuple(mapping)}, mapping)
-    first, several, plain = file
-    assert isinstance(first, Case) and isinstance(plain, Case) and isinstance(several, BadRow)
-    assert first.inputs == {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'}
-    assert several.reason == "its resps lists 2 texts: name one, such as --map answer=resps.0.0"
-    assert plain.inputs["context"] == "one"
-    [case, other, _] = CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"})
-    assert isinstance(case, Case) and isinstance(other, Case) and other.inputs["answer"] == "said"
+    assert said(CasesFile(path, {"r": tuple(mapping)}, mapping)) == [
+        {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'},
+        "its resps lists 2 texts: name one, such as --map answer=resps.0.0",
+        {"context": "one", "answer": "said", "question": ""},
+    ]
+    named = said(CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"}))
+    assert named[:2] == [{"answer": "said"}] * 2
 
 
 @pytest.mark.parametrize(
@@ -181,15 +168,12 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
 )
 def test_only_passages_and_ideal_answers_are_joined(tmp_path: Path, name: str, value: object, read: str) -> None:
     file = CasesFile(lines(tmp_path / "c.jsonl", [{name: "plain"}, {name: value}]), {"r": (name,)})
-    plain, other = file
-    assert isinstance(plain, Case) and plain.inputs == {name: "plain"}
-    assert (other.inputs[name] if isinstance(other, Case) else other.reason) == read
+    assert said(file) == [{name: "plain"}, read if read.startswith("its ") else {name: read}]
 
 
 def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"x": {"context": ["one", "two"], "answer": ["a"]}}])
-    [case] = CasesFile(path, {"r": ("context", "answer")})
-    assert isinstance(case, Case) and case.inputs == {"context": "one\n\ntwo", "answer": "a"}
+    assert said(CasesFile(path, {"r": ("context", "answer")})) == [{"context": "one\n\ntwo", "answer": "a"}]
 
 
 SAID: list[tuple[object, str]] = [
@@ -212,15 +196,7 @@ def test_an_object_is_no_text_and_the_path_to_its_text_is_told(
     tmp_path: Path, kind: str, value: object, path: str
 ) -> None:
     rows: list[dict[str, object]] = [{"id": "a", "question": "q", "answer": value}]
-    target = tmp_path / f"c.{kind}"
-    if kind == "jsonl":
-        lines(target, rows)
-    elif kind == "parquet":
-        pq.write_table(pa.Table.from_pylist(rows), target)
-    else:
-        with target.open("w", newline="") as file:
-            csv.writer(file).writerows([["id", "question", "answer"], ["a", "q", json.dumps(value)]])
-    needed = {"r": ("question", "answer")}
+    target, needed = sheet(tmp_path, kind, rows), {"r": ("question", "answer")}
     [bad] = CasesFile(target, needed)
     assert isinstance(bad, BadRow) and "student" not in bad.reason
     assert bad.reason.endswith(f"such as --map answer={path}" if path else "write it as one text"), bad.reason
@@ -232,15 +208,13 @@ def test_an_object_is_no_text_and_the_path_to_its_text_is_told(
 @pytest.mark.parametrize("value", [5, 2.5, True])
 def test_a_number_is_no_text_in_a_file_with_types(tmp_path: Path, value: object) -> None:
     path = lines(tmp_path / "c.jsonl", [{"answer": value}, {"answer": str(value)}])
-    bad, good = CasesFile(path, {"r": ("answer",)})
-    assert isinstance(bad, BadRow) and bad.reason == "its answer is a number or a boolean: write it as a text"
-    assert isinstance(good, Case) and good.inputs == {"answer": str(value)}
+    bad, good = said(CasesFile(path, {"r": ("answer",)}))
+    assert (bad, good) == ("its answer is a number or a boolean: write it as a text", {"answer": str(value)})
 
 
 @pytest.mark.parametrize("text", ['{"a": "an answer in JSON"}', '[{"a": 1}]', "[1] as said above", "{x}"])
 def test_a_text_in_a_file_with_types_may_look_like_json(tmp_path: Path, text: str) -> None:
-    [case] = CasesFile(lines(tmp_path / "c.jsonl", [{"answer": text}]), {"r": ("answer",)})
-    assert isinstance(case, Case) and case.inputs == {"answer": text}
+    assert said(CasesFile(lines(tmp_path / "c.jsonl", [{"answer": text}]), {"r": ("answer",)})) == [{"answer": text}]
 
 
 def test_a_conversation_may_be_objects(tmp_path: Path) -> None:

@@ -153,13 +153,3 @@ def test_a_chatbot_of_few_scores_is_left_out_of_the_order(run: Run, tmp_path: Pa
     (said,) = sentences(printed)
     assert said.endswith("Alfa or Beta. This order is among those with at least 10 scores, without Gama.")
     assert rows(printed, "compare")[1]["difference"]["value"] is None
-
-
-def test_a_warning_about_several_chatbots_is_said_once(run: Run, tmp_path: Path) -> None:
-    several_run(tmp_path / "may.run", labelled=True)
-    printed = run("agreement", tmp_path / "may.run", "--by", "bot", "--json").out
-    assert notes(printed, "few_dissenters_in_groups") == [
-        "Under bot Alfa, Beta and Gama, fewer than 15 labels differ from the commonest one, so the intervals of these "
-        "corrected means may be too short."
-    ]
-    assert not notes(printed, "few_dissenters")

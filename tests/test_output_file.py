@@ -25,7 +25,6 @@ import os, signal
 from pathlib import Path
 from pathway_local.sheets import pseudonyms
 from pathway_local.system import private_file
-from pathway_local.judges import weights
 from pathway_local.runs.run_file import RunFile
 
 def kill(*_, **__):
@@ -38,7 +37,6 @@ os.link = os.replace = kill
 WRITERS = (
     'pseudonyms.Pseudonyms.at(Path("key"), make=True)',
     'RunFile.create("may.run")',
-    'weights.write_record(Path(), weights.Fetched("a/b", "c", "d", {}))',
     'with private_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
     'with private_file.output_file(Path("n" * 250)) as file: file.write(b"x")',
 )

@@ -12,7 +12,7 @@ from rated_run import cases, judged_run
 from typed_here import Run, Said, typing_in
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
-MEAN = ("--against", "committee", "--half-width", "0.1")
+MEAN = ("--against", "committee", "--half-width", "0.05")
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,7 @@ def test_without_labels_the_judge_s_spread_serves(run: Run) -> None:
     assert found["now"] == 0 and 20 < found["needed"] < 120
     words = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2"))
     assert "we assume a correlation of 0.6" in words
-    words = ok(run("plan", "a.run", *MEAN[:3], "0.0001"))
-    assert "Nothing is planned for demo on helpful score" in words and "even labels of all" in words
+    assert planned(run, *MEAN[:3], "0.0001")[0]["needed"] == 320, "labels of all cases leave no doubt"
 
 
 def test_without_enough_cases_plan_asks_for_more(run: Run, tmp_path: Path) -> None:

@@ -84,4 +84,4 @@ def test_a_file_that_others_can_read_is_told_by_every_command(desk: Desk, comman
     _forget_what_was_made(desk)
     said = desk.typed(*command, code=None)
     assert f"chmod 600 {file.name}" in said.stdout + said.stderr
-    assert "every user of this machine" in said.stdout + said.stderr
+    assert "other users of this machine" in said.stdout + said.stderr

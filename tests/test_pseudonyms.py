@@ -59,7 +59,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     key.chmod(0o644)
     if not exposed_to(key):
         pytest.skip("a folder above the temporary one keeps others out")
-    with pytest.raises(UsageError, match="every user of this machine"):
+    with pytest.raises(UsageError, match="other users of this machine"):
         Pseudonyms.of_file(key)
 
 
@@ -162,4 +162,4 @@ def test_a_cases_file_that_others_can_read_is_told_or_refused(desk: Desk, tmp_pa
         pytest.skip("a folder above the temporary one keeps others out")
     assert f"chmod 600 {cases.name}" in desk.typed(*desk.judging(cases)).stderr
     refused = desk.typed(*desk.judging(cases, "--strict-permissions"), code=3)
-    assert "every user of this machine" in refused.stderr
+    assert "other users of this machine" in refused.stderr

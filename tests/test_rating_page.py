@@ -152,7 +152,10 @@ def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     assert (by_words[""].scores, by_words[""].marks) == ({}, ("no-score", "cant-say:score"))
     assert by_words["</script>"].marks == ("no-score",)
     ann(run, {**half, 3: {"score": "2"}, 4: {"score": "1"}})  # what had a note alone may get its score
+    again = run("import", "a.run", "rate.json", "--kind", "human", "--rater", "Ann")
+    assert "Ann 4 4" in again.words, again
     with RunFile.read("a.run") as opened:
+        assert [rater.name for _, rater in opened.raters()] == ["Ann"]
         assert sorted(scores_of(opened, "Ann").values()) == [1, 2, 5]
 
 

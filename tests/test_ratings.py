@@ -100,24 +100,14 @@ def test_ids_that_lost_their_zeros_are_one_line(tmp_path: Path, name: str, hint:
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
     rows = [["case_id", "Evaluator", "Score"], ["s-1", "Ann", 1], ["s-1", "Bob", 2], ["s-2", "Ann", 5]]
     load(run, table(tmp_path, rows))
-    assert scores_of(run, "Ann") == {"s-1": 1, "s-2": 5}
-    assert scores_of(run, "Bob") == {"s-1": 2}
-
-
-def test_json_lines(run: RunFile, tmp_path: Path) -> None:
-    items = [{"id": "s-1", "rater": "Ann", "score": 4}, {"id": "s-2", "rater": "Bob", "score": "Best", "note": "yes"}]
+    items = [{"id": "s-3", "rater": "Ann", "score": 4}, {"id": "s-2", "rater": "Bob", "score": "Best", "note": "yes"}]
     load(run, write_lines(tmp_path / "people.jsonl", items))
-    assert (scores_of(run, "Ann"), scores_of(run, "Bob")) == ({"s-1": 4}, {"s-2": 5})
+    assert (scores_of(run, "Ann"), scores_of(run, "Bob")) == ({"s-1": 1, "s-2": 5, "s-3": 4}, {"s-1": 2, "s-2": 5})
     assert outcome(run, "Bob", "s-2").fields == {"notes": "yes"}
 
 
 def test_of_a_sheet_with_a_column_for_each_rater_an_import_reads_one(run: RunFile, tmp_path: Path) -> None:
-    rows = [
-        ["id", "Ann", "Bob", "Bob's words"],
-        ["s-1", 1, 2, "weak"],
-        ["s-2", "", 5, ""],
-        ["s-3", 4, "", "unsure"],
-    ]
+    rows = [["id", "Ann", "Bob", "Bob's words"], ["s-1", 1, 2, "weak"], ["s-2", "", 5, ""], ["s-3", 4, "", "unsure"]]
     path = table(tmp_path, rows)
     assert load(run, path, "committee/Ann", scores=["Ann"]).blanks == 1
     load(run, path, "committee/Bob", scores=["Bob"], comments=["Bob's words"])
@@ -416,16 +406,15 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         ]
 
 
-def test_problems_of_every_kind_of_file_are_told_in_its_order(tmp_path: Path) -> None:
+def test_problems_of_every_kind_of_file_are_told_in_its_order(run: RunFile, tmp_path: Path) -> None:
     """Places are lines, items, or rows that a spreadsheet numbers otherwise than the file's lines."""
     places = ["line 12", "item 3", "row 6 (line 7)"]
     assert [Problem(where, "x").place for where in places] == [12, 3, 7]
-    with judged_run(tmp_path / "t.run") as run:
-        path = tmp_path / "people.json"
-        path.write_text(json.dumps([{"id": "s-1", "score": 9}, {"id": "nobody", "score": 2}]))
-        with pytest.raises(RatingsError) as refused:
-            load(run, path, "Ann")
-    assert [said.partition(":")[0] for said in refused.value.problems] == ["item 1", "item 2"]
+    path = tmp_path / "people.json"
+    path.write_text(json.dumps([{"id": "s-1", "score": 9}, {"id": "nobody", "score": 2}]))
+    error = refused(run, path)
+    assert isinstance(error, RatingsError)
+    assert [said.partition(":")[0] for said in error.problems] == ["item 1", "item 2"]
 
 
 @pytest.mark.parametrize("cell", ["NA", "my sister is ill", "a\nb"])

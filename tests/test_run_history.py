@@ -15,18 +15,7 @@ from pathlib import Path
 
 import openpyxl
 from forked import KILLED, Ended, Forks
-from run_world import (
-    BOT,
-    CASES,
-    EMPTY,
-    Key,
-    World,
-    score_of,
-    texts_of,
-    was_stored,
-    without_words,
-    words_in,
-)
+from run_world import BOT, CASES, EMPTY, Key, World, score_of, texts_of, was_stored, without_words, words_in
 from typed import RUBRIC
 
 from pathway_local.case import rank

@@ -94,10 +94,7 @@ def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder:
     assert f"60 of Ann's {rated} rated cases count" in planned.words
     compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")
     assert f"corrected by 60 of people's {rated} labels" in compared.words
-    for lang, first in (
-        ("en", f"60 of Ann's {rated} labels"),
-        ("de", f"60 von {rated} Urteilen von Ann"),
-    ):
+    for lang, first in (("en", f"60 of Ann's {rated} labels"), ("de", f"60 von {rated} Urteilen von Ann")):
         run("report", "answers.run", "--out", f"{lang}.html", "--lang", lang)
         assert first in (folder / f"{lang}.html").read_text().replace("&#39;", "'")
 

@@ -1,6 +1,5 @@
 """A row has the number that stands at its left in a spreadsheet, whatever is blank above it."""
 
-import json
 from pathlib import Path
 
 import openpyxl
@@ -88,13 +87,6 @@ def test_the_run_and_its_messages_name_the_spreadsheets_rows(run: Run, path: Pat
         assert {record.case_id: record.row for record in read.records()} == {"a": 4, "c": 12}
     dry = run("judge", path.name, "--rubric", given.rubric, "--judge", "demo", "--dry-run")
     assert "row 8" in dry.words and "row 9" in dry.words
-
-
-def test_lines_of_files_that_no_spreadsheet_shows_are_counted(tmp_path: Path) -> None:
-    lines = ["", json.dumps({"question": "q", "answer": "a"}), "", json.dumps({"question": "q"})]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    good, bad = CasesFile(tmp_path / "cases.jsonl", NEEDED)
-    assert (good.row, good.id, bad.row) == (2, "2", 4) and isinstance(bad, BadRow) and bad.place == "line 4"
 
 
 def test_a_rating_of_a_bad_row_of_the_cases_file_is_named(run: Run) -> None:

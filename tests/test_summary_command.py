@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from compared_run import compared_cases, compared_run
+from msgspec.structs import replace
 from rated_run import TWO, add, cases, judged_run, said
 from scipy import stats
 from typed_here import Run, notes, rows
 
 from pathway_local.case import Case
+from pathway_local.statistics.figure import Interval
+from pathway_local.statistics.share import scale_mean
 from pathway_local.verdict import Failure, Score, Verdict
 
 
@@ -173,3 +177,52 @@ def test_verdicts_on_earlier_texts_are_left_out_and_told(run: Run, tmp_path: Pat
     out = run("summary", "may.run", "--json").out
     assert [row["rater"] for row in rows(out, "scores")] == ["demo"]
     assert len(notes(out, "other_texts")) == 1
+
+
+def test_cases_count_by_a_column(run: Run, tmp_path: Path) -> None:
+    """As often as if each stood there so many times, in one cluster with its copies; nothing else is weighed."""
+    rng = np.random.default_rng(8)
+    heavy, scores = rng.integers(0, 4, 60), rng.integers(1, 6, 60)
+    every = [Case(f"q{n}", {"answer": f"a {n}", "fq_id": "f"}, {"peso": str(heavy[n])}, n) for n in range(60)]
+    verdicts = {f"q{n}": Verdict({"clear": Score(int(scores[n])), "right": Score(1)}) for n in range(60)}
+    with judged_run(tmp_path / "may.run", TWO, every) as made:
+        add(made, "demo", verdicts, TWO, rows=every)
+    found = run("summary", "may.run", "--weight", "peso", "--json").out
+    [mean] = [row["mean"] for row in rows(found, "scores") if row["score"] == "clear"]
+    copies = scale_mean(np.repeat(scores, heavy).astype(float), range(1, 6), np.repeat(np.arange(60), heavy))
+    assert mean["value"] == pytest.approx(np.average(scores, weights=heavy))
+    assert isinstance(copies.interval, Interval)
+    assert (mean["low"], mean["high"]) == pytest.approx((copies.interval.low, copies.interval.high))
+    assert json.loads(found)[-1]["weight"] == "peso" and notes(found, "weighted")
+    plain = rows(run("summary", "may.run", "--json").out, "scores")
+    same = ("n", "distribution", "confidence")
+    assert [[row[key] for key in same] for row in plain] == [
+        [row[key] for key in same] for row in rows(found, "scores")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (["1", "", "2", "1"], "1 of 4 cases with a score have no weight in the column peso"),
+        (["1", "0,5", "x", "1"], "2 of 4 cases with a score have a weight that is no number"),
+        (["1", "inf", "1", "1"], "1 of 4 cases with a score have a weight that is no number"),
+        (["1", "-1", "1", "1"], "1 of 4 cases with a score have a negative weight"),
+        (["0", "0", "0", "0.0"], "4 of 4 cases with a score have the weight 0, and none has another"),
+    ],
+)
+def test_what_can_weigh_no_case_is_refused(run: Run, tmp_path: Path, weights: list[str], said: str) -> None:
+    every = [replace(case, metadata={"peso": own}) for case, own in zip(cases(), weights, strict=True)]
+    judged_run(tmp_path / "may.run", rows=every).close()
+    found = run("summary", "may.run", "--weight", "peso")
+    assert (found.code, found.out) == (2, "") and said in found.words
+
+
+def test_choices_count_by_a_column(run: Run, tmp_path: Path) -> None:
+    heavy = [3, *[1] * 4, *[2] * 7]
+    weighed = [replace(case, metadata={"peso": str(own)}) for case, own in zip(compared_cases(), heavy, strict=True)]
+    with compared_run(tmp_path / "may.run") as made:
+        made.keep_metadata([case.ref("") for case in weighed], None)
+    [row] = rows(run("summary", "may.run", "--weight", "peso", "--json").out, "choices")
+    assert (row["wins"], row["ties"], row["losses"]) == (5, 4, 3)
+    assert row["win_rate"]["value"] == pytest.approx((7 + 4 * 2 / 2) / sum(heavy))

@@ -106,8 +106,7 @@ def test_every_part_of_a_pass_and_of_a_result_crosses_the_pipe(begin: Begin) -> 
     host = begin()
     text = 'start: "\\"\u00e9\u2028\U0001f600\\n" /a+/\n'
     for number in range(3):
-        own, shared = tuple(range(9, 20_000)), tuple(range(9))
-        host.submit(Pass(f"x \u00e9 {number}", own, text, 9, stop_ids=(3,), logprob_ids=(1, 2), shared=shared))
+        host.submit(Pass(f"x \u00e9 {number}", tuple(range(20_000)), text, 9, stop_ids=(3,), logprob_ids=(1, 2)))
     found = _drain(host)
     ids = tuple(range(20_000))[::-1]
     assert list(found.values()) == [PassResult(f"x \u00e9 {number}", ids) for number in range(3)]

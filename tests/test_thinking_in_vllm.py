@@ -90,7 +90,7 @@ def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host:
     assert isinstance(prompt, Prompt), prompt
     draws = [Sampling(1.0, seed=at) for at in range(6)]
     for at, how in enumerate(draws):
-        vllm_host.submit(Pass(str(at), prompt.own, None, BUDGET, how, shared=prompt.shared))
+        vllm_host.submit(Pass(str(at), prompt.shared + prompt.own, None, BUDGET, how))
     thoughts: dict[str, tuple[int, ...]] = {}
     while len(thoughts) < len(draws):
         thoughts |= {result.id: result.ids for result in vllm_host.results()}

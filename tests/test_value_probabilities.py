@@ -42,7 +42,7 @@ def answered(
 ) -> tuple[Distribution, list[Pass]]:
     """What is found at a place from these answers, and the passes that it took."""
     asked: list[Pass] = []
-    passes = values.passes((1,), (2,), place, "0", said)
+    passes = values.passes((1, 2), place, "0", said)
     try:
         item = next(passes)
         while True:
@@ -98,7 +98,7 @@ def test_a_reply_of_one_score_is_one_pass(tokenizer: JudgeTokenizer) -> None:
 def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeTokenizer) -> None:
     """1 and 10 part where the reply ends: a judge that ends its turns by another token than its end token says 1."""
     values = ValueProbabilities(tokenizer)
-    passes = values.passes((1,), (), Place({1: "1", 10: "10"}), "0")
+    passes = values.passes((1,), Place({1: "1", 10: "10"}), "0")
     item = next(passes)
     ends = {tokenizer.eos_id, *tokenizer.end_ids}
     while not ends & set(item.logprob_ids):

@@ -237,16 +237,6 @@ def test_the_token_works_once(desk: Desk) -> None:
     assert desk.ask("HEAD", path).status == desk.ask("POST", path).status == 403
 
 
-def test_asking_for_its_head_does_not_use_up_the_address(run: Path) -> None:
-    with RunFile.read(run) as opened:
-        index = verdicts.Verdicts(opened, None)
-        gate = Gate(Viewer(index, print), 4711)
-        desk = Desk(gate, index, [])
-        assert desk.ask("HEAD", gate.address.removeprefix(ORIGIN)).status == 403
-        desk.sign_in()
-    assert desk.cookie.startswith("viewer=") and gate.folder.removeprefix("/") not in gate.address
-
-
 def test_paths_lead_nowhere_else(desk: Desk) -> None:
     folder = desk.gate.folder
     for path in ("/", "/table/0", folder, f"{folder}x/table/0", f"/x{folder}/table/0", "/favicon.ico", "//", "/../"):
@@ -290,16 +280,14 @@ def test_every_answer_keeps_the_browser_from_keeping_loading_and_framing(desk: D
         assert all(each["href"].startswith(("#", f"{desk.gate.folder}/")) for each in told.page.of("a"))
 
 
-def test_the_cookie_is_for_this_folder_alone(run: Path) -> None:
-    with viewing(run, None) as desk:
-        pass
-    with RunFile.read(run) as opened:
-        index = verdicts.Verdicts(opened, None)
-        gate = Gate(Viewer(index, print), 4711)
-        other = Desk(gate, index, [])
-        told = other.ask("GET", gate.address.removeprefix(ORIGIN)).header("set-cookie")
+def test_the_address_is_not_used_up_by_its_head_and_the_cookie_is_for_this_folder_alone(desk: Desk) -> None:
+    gate = Gate(Viewer(desk.index, print), 4711)
+    other = Desk(gate, desk.index, [])
+    path = gate.address.removeprefix(ORIGIN)
+    assert other.ask("HEAD", path).status == 403 and gate.folder.removeprefix("/") not in gate.address
+    told = other.ask("GET", path).header("set-cookie")
     assert "HttpOnly" in told and "SameSite=strict" in told and f"Path={gate.folder}/" in told
-    assert desk.cookie not in told
+    assert told.startswith("viewer=") and desk.cookie not in told
 
 
 def test_no_address_holds_what_a_person_searches_for(desk: Desk) -> None:

@@ -99,7 +99,7 @@ def test_documents_are_no_part_of_a_judge(tmp_path: Path) -> None:
     folder = _model(tmp_path / "m")
     before = weights_hash(find_folder("m", str(folder)))
     (folder / ".cache").mkdir()
-    for name in ("README.md", "LICENSE", ".gitattributes", "modeling_x.py", "figure.png", "Notice.txt", "fetched.json"):
+    for name in ("README.md", "LICENSE", ".gitattributes", "modeling_x.py", "figure.png", "Notice.txt"):
         (folder / name).write_text("not read")
     assert weights_hash(find_folder("m", str(folder))) == before
 

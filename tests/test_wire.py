@@ -19,11 +19,10 @@ from pathway_local.engines.wire import (
     Frames,
     FromEngine,
     Load,
-    PassReader,
-    PassWriter,
     Ready,
     Results,
     ToEngine,
+    Work,
     frame,
 )
 from pathway_local.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
@@ -33,13 +32,12 @@ ids = st.lists(st.integers(0, 2**32 - 1), max_size=12).map(tuple)
 passes = st.builds(
     Pass,
     id=st.text(),
-    own=ids,
+    ids=ids,
     grammar=st.none() | st.text(),
     max_tokens=st.integers(1, 9),
     sampling=st.builds(Sampling, temperature=st.floats(0, 2), seed=st.integers(0, 2**31)),
     stop_ids=ids,
     logprob_ids=ids,
-    shared=ids | st.sampled_from([(1, 2), (3,)]),
     after=st.text(max_size=3),
 )
 logprobs = st.dictionaries(st.integers(0, 2**32 - 1), st.floats(max_value=0) | st.just(float("-inf")), max_size=4)
@@ -51,26 +49,14 @@ facts = EngineFacts("vllm", "1", 4096, "float32", "cpu", "off")
 @settings(suppress_health_check=[HealthCheck.too_slow])  # drawing takes long on a busy machine
 @given(st.lists(passes, max_size=8), st.integers(1, 5000))
 def test_passes(given_passes: list[Pass], piece: int) -> None:
-    writer, reader = PassWriter(), PassReader()
-    works = _through(Frames(TO_ENGINE), b"".join(frame(writer.message(item)) for item in given_passes), piece)
-    assert list(map(reader.read, works)) == given_passes
+    sent = list(map(Work, given_passes))
+    assert _through(Frames(TO_ENGINE), b"".join(map(frame, sent)), piece) == sent
 
 
 def test_a_seed_is_the_cases_own_or_none_at_all() -> None:
     drawn, greedy = Sampling(temperature=1.0, top_k=9, seed=1), Sampling(top_k=9, seed=10**30)
     assert drawn.seeded(7) == Sampling(temperature=1.0, top_k=9, seed=7)
     assert greedy.seeded(7) == GREEDY
-
-
-def test_what_passes_share_is_written_once() -> None:
-    writer = PassWriter()
-    shared = tuple(range(1000))
-    first, second, other = (
-        len(frame(writer.message(Pass("x", (1, 2), "start: /a/", 1, shared=each))))
-        for each in (shared, tuple(range(1000)), shared[1:])
-    )
-    assert second < first / 5
-    assert other > 5 * second
 
 
 @given(st.lists(results, max_size=4), st.integers(1, 500))

@@ -14,7 +14,6 @@ from weakref import finalize
 
 from pathway_local.api.rubric import Name, Rubric, check_names, in_python
 from pathway_local.api.run import Run
-from pathway_local.engines.allocation import Allocation
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
@@ -41,7 +40,6 @@ class Engine:
 
     def __init__(self, kind: str = "auto", *, gpus: int | Literal["all"] | None = None, seal: Wanted = "auto") -> None:
         self.options = {"engine": None if kind == "auto" else kind, "gpus": gpus, "seal": seal}
-        Allocation("" if gpus is None else str(gpus))  # raises UsageError for no number
         self.cache = EngineCache()
 
     def __enter__(self) -> Self:

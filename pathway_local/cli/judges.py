@@ -127,7 +127,7 @@ def fetch(name: Name, models: Models = None) -> None:
     """
     # The hub's client reads this when it is imported, and then tells the hub less about this machine.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    from pathway_local.judges.fetch import check_source, registry_line
+    from pathway_local.judges.fetch import check_source
     from pathway_local.judges.fetch import fetch as take
 
     spec = load_registry(models).get(name)
@@ -136,14 +136,12 @@ def fetch(name: Name, models: Models = None) -> None:
         notice(f"the entry of {spec.name} names no revision: fetching the newest")
     talk.say(f"fetching {spec.source}; licence: {spec.licence}")
     try:
-        folder, record = take(spec)
+        folder, line = take(spec)
     except KeyboardInterrupt:
         talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED) from None
     talk.say(f"fetched: {folder}")
     if not spec.sha256:
-        talk.say(
-            "the registry has no hash of these files: the first fetch trusts their source, and later ones must match it"
-        )
+        talk.say("the registry has no hash of these files: this fetch trusts their source")
     talk.say("To accept only these exact files, put this into your models.yaml:")
-    data.say(registry_line(spec, record))
+    data.say(line)

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.adopt import adopt
+from pathway_local.cli.align import ALIGN, align
 from pathway_local.cli.new import new
-from pathway_local.cli.options import App, Models, option
+from pathway_local.cli.options import READING, App, Models, option
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
@@ -78,6 +79,13 @@ app.with_examples(
 app.with_examples(
     "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
 )(adopt)
+
+app.with_examples(
+    "pathway-local rubrics align my.run --against Ann --cases my.csv -o a.prompty",
+    "pathway-local rubrics align my.run --against author --examples 10 \\",
+    "    --cases examples/pathway-answer.csv -o b.prompty",
+    given=ALIGN | READING,
+)(align)
 
 
 @app.with_examples(

@@ -23,6 +23,7 @@ from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_c
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_with
 from pathway_local.runs.split import MOST, split_run
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
@@ -65,6 +66,7 @@ def purge(
     with RunFile.read(run, None) as read:
         chosen = choose_cases(read, ids, values) if case or where else []
         files = exported(read)
+        taught = rubrics_with(read, chosen or None)
     counted = "one case" if len(chosen) == 1 else f"{len(chosen):,} cases" if chosen else "its cases"
     named = "everything that raters wrote" if text else f"everything about {counted}"
     if not yes:
@@ -76,6 +78,10 @@ def purge(
     talk.say(f"removed: {', '.join(told) or 'nothing'}")
     for line in f"{STAYS}\n{OUT_OF_REACH}".splitlines() if everything else OUT_OF_REACH.splitlines():
         talk.say(line)
+    if taught:
+        talk.say(
+            f"the files of these rubrics still hold texts of such cases, as examples: {', '.join(taught)}", indent=2
+        )
     if files:
         talk.say(f"written from this run: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):

@@ -1,4 +1,4 @@
-"""Divides a machine among the engines of one judge."""
+"""Divides a machine's GPUs among the engines of one judge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.errors import UsageError
-from pathway_local.judges.engine_settings import CACHE_BYTES, CPU_PART, MEMORY_SHARE
+from pathway_local.judges.engine_settings import MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import gpus_of_one
 from pathway_local.system.machine import Machine, uses_gpu
@@ -25,59 +25,44 @@ class LoadPlan:
     gpus: tuple[str, ...] = ("",)
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor."""
+def parts_for(gpus: str, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
+    """Return the part of the machine for each engine: one for no `gpus`, else for that number of GPUs or "all".
 
-    gpus: str = ""
-    number: int = 1
+    Raises UsageError if the machine can't be divided so.
+    """
+    if not gpus:
+        return [machine]
+    if not (machine.gpus and uses_gpu()):
+        raise UsageError("--gpus: the installed engine finds no GPU here", "Leave it out, or see doctor.")
+    there, one = len(machine.gpus), gpus_of_one(judge, machine, options)
+    number = there - there % one if gpus == "all" else int(gpus)
+    if number > there:
+        raise UsageError(f"--gpus {number}: this machine has {there}", "Give --gpus all to use those.")
+    if number % one or not number:
+        said = f"--gpus {number}: an engine of judge {judge.name!r} takes {one} GPUs"
+        raise UsageError(said, f"Give a multiple of {one}, or all; the judge's entry sets tensor_parallel_size.")
+    ids = [gpu.id for gpu in machine.gpus]
+    if number > one and (len(set(ids)) < there or any(not name or "?" in name for name in ids)):
+        raise UsageError("--gpus: the driver does not tell the GPUs apart", "Install nvidia-smi, or leave it out.")
+    return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
 
-    def __post_init__(self) -> None:
-        """Raise UsageError if the number of GPUs is invalid."""
-        if self.gpus not in ("", "all") and not (self.gpus.isdecimal() and 0 < int(self.gpus) < 1000):
-            said = f"--gpus is {self.gpus[:20]!r}, not a number of GPUs or all"
-            raise UsageError(said, "Leave it out for one engine.")
 
-    def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
-        """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
-        on_gpu = bool(machine.gpus) and uses_gpu()
-        if self.number > 1 and on_gpu:
-            raise UsageError("--engines is for processors, and the engine uses the GPU here", "Give --gpus N or all.")
-        if not self.gpus:
-            return [replace(machine, free_memory=machine.free_memory // self.number)] * self.number
-        if not on_gpu:
-            raise UsageError("--gpus: the installed engine finds no GPU here", "Leave it out, or see doctor.")
-        there, one = len(machine.gpus), gpus_of_one(judge, machine, options)
-        number = there - there % one if self.gpus == "all" else int(self.gpus)
-        if number > there:
-            raise UsageError(f"--gpus {number}: this machine has {there}", "Give --gpus all to use those.")
-        if number % one or not number:
-            said = f"--gpus {number}: an engine of judge {judge.name!r} takes {one} GPUs"
-            raise UsageError(said, f"Give a multiple of {one}, or all; the judge's entry sets tensor_parallel_size.")
-        ids = [gpu.id for gpu in machine.gpus]
-        if number > one and (len(set(ids)) < there or any(not name or "?" in name for name in ids)):
-            raise UsageError("--gpus: the driver does not tell the GPUs apart", "Install nvidia-smi, or leave it out.")
-        return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
+def load_plan(
+    gpus: str,
+    kind: EngineKind,
+    judge: JudgeSpec,
+    machine: Machine,
+    options: Mapping[str, JsonValue],
+    dtype: str,
+    steps: float,
+) -> LoadPlan:
+    """Return one plan for all engines, which fits the smallest part of the machine.
 
-    def load_plan(
-        self,
-        kind: EngineKind,
-        judge: JudgeSpec,
-        machine: Machine,
-        options: Mapping[str, JsonValue],
-        dtype: str,
-        steps: float,
-    ) -> LoadPlan:
-        """Return one plan for all engines, which fits the smallest part of the machine.
-
-        It is for a job of about `steps` decoding steps. Raises EngineMissing, OutOfMemory.
-        """
-        parts = self.parts(judge, machine, options)
-        fitted = [kind.fitted(judge, part, options, dtype, steps / len(parts)) for part in parts]
-        settings, notes = min(fitted, key=lambda each: float(each[0].get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
-        if self.number > 1 and CACHE_BYTES not in options:
-            # Otherwise each engine would take its cache by all memory that is free when it loads.
-            settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
-        gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
-        several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
-        return LoadPlan(settings, (*several, *notes), gpus)
+    It is for a job of about `steps` decoding steps. Raises EngineMissing, OutOfMemory.
+    """
+    parts = parts_for(gpus, judge, machine, options)
+    fitted = [kind.fitted(judge, part, options, dtype, steps / len(parts)) for part in parts]
+    settings, notes = min(fitted, key=lambda each: float(each[0].get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
+    seen = tuple(",".join(gpu.id for gpu in part.gpus) if gpus else "" for part in parts)
+    several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
+    return LoadPlan(settings, (*several, *notes), seen)

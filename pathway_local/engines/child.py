@@ -27,7 +27,6 @@ from pathway_local.engines.wire import (
     Frames,
     FromEngine,
     Load,
-    PassReader,
     Ready,
     Results,
     ToEngine,
@@ -183,13 +182,13 @@ def _load(asked: Load, beat: Callable[[], None]) -> Stepper:
 
 
 def _serve(engine: Stepper, channel: Channel) -> None:
-    held, passes = 0, PassReader()
+    held = 0
     while True:
         for message in channel.take(wait=not held):
             if not isinstance(message, Work):
                 engine.close()
                 return
-            engine.submit(passes.read(message))
+            engine.submit(message.item)
             held += 1
         finished = engine.step()
         held -= len(finished)

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
+from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import TEMPORARY, start_process
@@ -82,7 +82,6 @@ class EngineProcess:
         self._unsent = bytearray(first)
         self._sending = threading.Lock()
         self._frames = Frames(FROM_ENGINE)
-        self.passes = PassWriter()
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.start_error import look_there, start_error
-from pathway_local.engines.wire import Died, Failed, Load, Ready, Results
+from pathway_local.engines.wire import Died, Failed, Load, Ready, Results, Work
 from pathway_local.errors import EngineDied, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal, Wanted
@@ -75,7 +75,7 @@ class SupervisedEngine:
         if not self.held:
             self._heard = time.monotonic()
         self.held[item.id] = item
-        self.process.send(self.process.passes.message(item))
+        self.process.send(Work(item))
 
     def receive(self) -> list[PassResult]:
         """Return the results that have arrived, possibly none. Raises Gone if the process has ended."""

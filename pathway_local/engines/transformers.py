@@ -39,8 +39,7 @@ TRANSFORMERS = Transformers()
 class TransformersEngine:
     """Generates small batches of passes that share their grammar and end ids.
 
-    It reads `batch_size` and `device` from `config.settings` and ignores vLLM's settings. It calls `beat` at every
-    token.
+    It ignores `config.settings`, which are vLLM's. It calls `beat` at every token.
     """
 
     def __init__(self, config: EngineConfig, beat: Callable[[], None] = lambda: None) -> None:
@@ -56,20 +55,19 @@ class TransformersEngine:
         outlines.caching.disable_cache()
         # A row that has ended is padded, which its grammar does not expect.
         warnings.filterwarnings("ignore", "Error in LLMatcher", UserWarning)
-        device = str(config.settings.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         tokenizer = transformers.AutoTokenizer.from_pretrained(config.model, trust_remote_code=False)
         model = _whole_model(config)
         _compute_logits_in_float32(model.to(device).eval())
         self._model = outlines.from_transformers(model, tokenizer)
         self._grammars = LLGuidanceBackend(self._model)  # kept: reading a large vocabulary takes a second
         self._end: int = tokenizer.eos_token_id
-        self._batch = int(str(config.settings.get("batch_size", BATCH)))
         self._beat = beat
         self._held: list[Pass] = []
         self._refused: list[PassResult] = []
         context = config.max_model_len or model.config.get_text_config().max_position_embeddings
         dtype = str(model.dtype).removeprefix("torch.")
-        name = torch.cuda.get_device_name() if device.startswith("cuda") else device
+        name = torch.cuda.get_device_name() if device == "cuda" else device
         self.facts = EngineFacts(TRANSFORMERS.name, transformers.__version__, context, dtype, name)
 
     def submit(self, item: Pass) -> None:
@@ -85,7 +83,7 @@ class TransformersEngine:
             refused, self._refused = self._refused, []
             return refused
         kind = _kind(self._held[0])
-        batch = list(islice((item for item in self._held if _kind(item) == kind), self._batch))
+        batch = list(islice((item for item in self._held if _kind(item) == kind), BATCH))
         taken = {item.id for item in batch}
         self._held = [item for item in self._held if item.id not in taken]
         return self._generate(batch)
@@ -98,10 +96,10 @@ class TransformersEngine:
         """Return why a pass can't be generated; empty if it can."""
         if excess := item.excess(self.facts.max_model_len):
             return excess
-        if not (item.shared or item.own) or item.max_tokens < 1:
+        if not item.ids or item.max_tokens < 1:
             return "the request has no prompt, or nothing to generate"
         known = range(self._model.model.config.get_text_config().vocab_size)
-        strange = any(token not in known for token in (*item.shared, *item.own, *item.logprob_ids))
+        strange = any(token not in known for token in (*item.ids, *item.logprob_ids))
         return "the request holds an id that the judge does not have" if strange else ""
 
     def _generate(self, batch: list[Pass]) -> list[PassResult]:

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
-from pathway_local.judges.engine_settings import CPU_PART, MEMORY_SHARE, resolve
+from pathway_local.judges.engine_settings import MEMORY_SHARE, resolve
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.model_config import class_names, context, heads, text_config, whole
 from pathway_local.judges.placement import check_fits_here
@@ -28,6 +28,9 @@ CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
 
 CPU_SEQUENCES = 64
+
+CPU_PART = 4
+"""On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
 CPU_FEW = 1024
 """Tokens of a short case. On the processor, the cache has room for a whole context and such a case for each pass of a
@@ -175,7 +178,7 @@ class VllmEngine:
         if excess := item.excess(self.facts.max_model_len):
             self._refuse(item, excess)
             return
-        number, ids = str(next(self._numbers)), [*item.shared, *item.own]
+        number, ids = str(next(self._numbers)), list(item.ids)
         try:
             # The cache still has the prompt of a pass that continues another, but not for long: it goes first. A core
             # of its own process takes a whole number only: a bool ends its thread of requests, and it waits for ever.

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
-from msgspec.structs import replace
 
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal
@@ -28,10 +27,9 @@ class Load(Struct, frozen=True, tag=True):
 
 
 class Work(Struct, frozen=True, tag=True):
-    """To the engine's process: a pass without its shared ids, and these if they differ from the last pass's."""
+    """To the engine's process: a pass."""
 
     item: Pass
-    shared: tuple[int, ...] | None = None
 
 
 class Close(Struct, frozen=True, tag=True):
@@ -111,29 +109,3 @@ class Frames(Generic[Message]):
             at = end
         self._rest = bytes(held[at:])
         return found
-
-
-class PassWriter:
-    """Writes passes; shared ids (a rubric's text) are sent only if they differ from the last pass's."""
-
-    def __init__(self) -> None:
-        self._shared: tuple[int, ...] = ()
-
-    def message(self, item: Pass) -> Work:
-        """Return the message for a pass; the reader must have read all messages before it."""
-        same = item.shared is self._shared or item.shared == self._shared
-        self._shared = item.shared
-        return Work(replace(item, shared=()), None if same else item.shared)
-
-
-class PassReader:
-    """Reads the messages of one PassWriter, in their order."""
-
-    def __init__(self) -> None:
-        self._shared: tuple[int, ...] = ()
-
-    def read(self, work: Work) -> Pass:
-        """Return the next pass."""
-        if work.shared is not None:
-            self._shared = work.shared
-        return replace(work.item, shared=self._shared)

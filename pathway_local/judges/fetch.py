@@ -1,7 +1,6 @@
 """Fetches a judge's weights from the model hub; the only module that uses a network.
 
-It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template. A record beside
-the weights lists what was fetched, so that a copy on another machine can be checked without a network.
+It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,19 +11,10 @@ from typing import Any
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
+from pathway_local.errors import PathwayError, UsageError, WeightsMissing
+from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import (
-    PACKAGE,
-    SETTINGS,
-    Fetched,
-    check_folder,
-    is_hub_id,
-    models_home,
-    read_record,
-    weights_hash,
-    write_record,
-)
+from pathway_local.judges.weights import PACKAGE, SETTINGS, check_folder, is_hub_id, models_home
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
@@ -36,26 +26,18 @@ Download = Callable[..., Any]
 each file."""
 
 
-def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
-    """Fetch a judge's weights, or the missing part of them, into `models_home()`; return the folder and its record.
+def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, str]:
+    """Fetch a judge's weights, or the missing part of them, into `models_home()`.
 
-    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the fetch
-    fails, EngineError if their hash is neither the registry's nor that of an earlier fetch of the same revision.
+    Returns the folder, and a line for models.yaml that accepts only these exact files. Raises UsageError if the judge
+    is not on the hub, WeightsMissing with what to do if the fetch fails, EngineError if their hash is not the
+    registry's.
     """
     check_source(spec)
     folder = models_home() / spec.name
-    before = read_record(folder)
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
-    record = Fetched(spec.source, commit, weights_hash(folder))
-    if spec.sha256 and spec.sha256 != record.sha256:
-        said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
-        raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
-    if before and (before.source, before.revision) == (record.source, commit) and before.sha256 != record.sha256:
-        said = f"judge {spec.name!r}: revision {commit[:12]} has other files than at its first fetch"
-        raise EngineError(said, f"If you changed none of them, do not use them. Else delete {folder} and fetch again.")
-    write_record(folder, record)
-    return folder, record
+    return folder, f"{spec.name}: {{revision: {commit}, sha256: {checked_hash(spec, folder)}}}"
 
 
 def check_source(spec: JudgeSpec) -> None:
@@ -63,11 +45,6 @@ def check_source(spec: JudgeSpec) -> None:
     if not is_hub_id(spec.source):
         where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
         raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
-
-
-def registry_line(spec: JudgeSpec, record: Fetched) -> str:
-    """Return a line for models.yaml that accepts only these exact files."""
-    return f"{spec.name}: {{revision: {record.revision}, sha256: {record.sha256}}}"
 
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:

@@ -101,13 +101,7 @@ def _holds_model(folder: Path) -> bool:
 
 def weights_folder(spec: JudgeSpec) -> Path:
     """Return the folder with a judge's complete weights on this disk. Raises WeightsMissing with what to do."""
-    try:
-        return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
-    except WeightsMissing as error:
-        if not spec.gated:
-            raise
-        gate = "It is gated: accept its terms on its page of the hub and log in with `hf auth login` first."
-        raise WeightsMissing(str(error), f"{error.hint} {gate}") from None
+    return check_folder(find_folder(spec.name, spec.source, spec.revision), spec.name)
 
 
 def user_file() -> Path:

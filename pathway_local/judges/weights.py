@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
-from pathway_local.system.private_file import output_file
 from pathway_local.system.shipped import packaged_folder
 
 LARGEST_TEXT = 64 * 2**20
@@ -52,7 +49,7 @@ SETTINGS = (
 
 _UNREAD = re.compile(
     r"\..*|(README|LICEN[CS]E|NOTICE|USE_POLICY)\b.*|.*\.(md|py|pdf|png|jpe?g|svg|gif|webp)"
-    r"|(fetched|figures|self_test|training)\.json",
+    r"|(figures|self_test|training)\.json",
     re.IGNORECASE,
 )
 """Names of files that no library reads: documents, code that comes with a model, and our own records."""
@@ -262,36 +259,3 @@ def chat_template(folder: Path) -> str:
         if isinstance(found, str):
             return found
     return ""
-
-
-RECORD = "fetched.json"
-
-
-class Fetched(Struct, frozen=True):
-    """A fetch: its commit, and the SHA-256 of all files (`weights_hash`)."""
-
-    source: str
-    revision: str
-    sha256: str
-
-    def as_json(self) -> bytes:
-        """Return the record as a file holds it."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
-
-
-def read_record(folder: Path) -> Fetched | None:
-    """Return the record beside weights that were fetched. Raises EngineError for a broken one."""
-    path = folder / RECORD
-    if not path.is_file():
-        return None
-    try:
-        return msgspec.convert(read_json(path), Fetched)
-    except msgspec.ValidationError:
-        hint = "Delete it and fetch the judge again; that fetch then trusts what it gets, as the first one did."
-        raise EngineError(f"{path} is not a valid record of a fetch", hint) from None
-
-
-def write_record(folder: Path, record: Fetched) -> None:
-    """Write the record beside the weights, over an earlier one. Raises UsageError if it can't be written."""
-    with output_file(folder / RECORD, force=True) as file:
-        file.write(record.as_json())

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.allocation import LoadPlan
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import UsageError
@@ -18,8 +18,8 @@ from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.sealing.seal import Wanted
 
-Planned = tuple[str, EngineConfig, Wanted, Allocation]
-"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many engines."""
+Planned = tuple[str, EngineConfig, Wanted, str]
+"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many GPUs."""
 
 
 class EngineCache:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, cast
 from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.dataclasses import dataclass
 
-from pathway_local.engines.allocation import Allocation
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UsageError
 from pathway_local.rubrics.output_format import Detail
@@ -143,9 +142,9 @@ class Plan:
     gpus: Annotated[
         str,
         BeforeValidator(str),
+        Field(pattern=r"^(|all|[1-9]\d{0,2})$"),
         Says("N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine)."),
     ] = ""
-    engines: Annotated[int, Field(ge=1, le=64), Says("N", "Engines side by side on a machine without a GPU.")] = 1
     cluster: Annotated[str, Says("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.")] = ""
     workers: Annotated[int, Field(ge=1, le=MOST), Says("N", "With --cluster: how many parts to judge at a time.")] = 1
     engine_log: Annotated[
@@ -159,11 +158,6 @@ class Plan:
         OwnPath, Says("KEYFILE", "Key of the pseudonyms that replace ids; a new run makes a missing file.")
     ] = None
 
-    @property
-    def allocation(self) -> Allocation:
-        """The engines that the options name. Raises UsageError."""
-        return Allocation(self.gpus, self.engines)
-
 
 OPTIONS = tuple(declared(Plan))
 """The options of `judge`, by the names of their fields in `Plan`."""
@@ -173,11 +167,10 @@ def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     """Return the plan with the options that a user gave; None stands for the default. Raises UsageError."""
     given = {name: value for name, value in given.items() if value is not None}
     plan = checked(Plan, given, cases, run)
-    plan.allocation  # noqa: B018  refuses a wrong number of GPUs
     if plan.workers > 1 and not plan.cluster:
-        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
-    if plan.cluster and (plan.gpus or plan.engines > 1):
-        raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N.")
+    if plan.cluster and plan.gpus:
+        raise UsageError("--gpus is for this machine", "With --cluster, give --workers N.")
     for name in OF_RATER if run.exists() and not plan.rubric else ():
         if name in given:
             raise UsageError(

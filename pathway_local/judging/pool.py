@@ -200,18 +200,18 @@ class Pool:
         """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
         thoughts, tokens, too_long = "", NO_TOKENS, False
-        shared, own, before = prompt.shared, prompt.own + prompt.start, ""
+        ids, before = prompt.ids, ""
         try:
             if thinking:
                 result = yield self._thinking_pass(prompt, thinking)
                 result.check()
                 thoughts, too_long = Replay(self.tokenizer, result.ids).text, result.finish == "length"
-                tokens = Tokens(len(shared) + len(prompt.own), result.cached_tokens, len(result.ids))
-                own = prompt.own + result.ids + thinking.closing + prompt.start
+                tokens = Tokens(len(ids) - len(prompt.start), result.cached_tokens, len(result.ids))
+                ids = prompt.shared + prompt.own + result.ids + thinking.closing + prompt.start
                 before = result.id
-            item = self._reply_pass(request, own, before)
+            item = self._reply_pass(request, ids, before)
             result = yield item
-            tokens += Tokens(len(shared) + len(own), result.cached_tokens, len(result.ids))
+            tokens += Tokens(len(ids), result.cached_tokens, len(result.ids))
             result.check()
             if result.finish != "stop":
                 raise ReplyUnfinished("the reply reached the end of the judge's context")
@@ -229,15 +229,15 @@ class Pool:
 
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)
-        own, shared = prompt.own, prompt.shared
-        return Pass(new_pass_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
+        ids = prompt.shared + prompt.own
+        return Pass(new_pass_id(), ids, None, thinking.budget, thinking.sampling, stops)
 
-    def _reply_pass(self, request: Request, own: tuple[int, ...], after: str) -> Pass:
-        reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
-        room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
+    def _reply_pass(self, request: Request, ids: tuple[int, ...], after: str) -> Pass:
+        reply, stops = request.prompt.reply, self.tokenizer.end_ids
+        room = max(1, min(reply.form.limit, self.context - len(ids)))
         watched = self._values.watched(reply.form)
         grammar = reply.form.grammar(stops)
-        return Pass(new_pass_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
+        return Pass(new_pass_id(), ids, grammar, room, request.sampling, stops, watched, after)
 
     def _found(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
@@ -248,7 +248,7 @@ class Pool:
         for slot in form.slots:
             if isinstance(slot.field, ScoreField):
                 at, gap = replay.before(reading.spans[slot.name][0])
-                texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
+                texts, ids = form.score_texts(slot, gap), item.ids + result.ids[:at]
                 place = Place(texts, len(gap.encode()), len(form.ending(slot.name).literal.encode()))
-                found[slot.name] = yield from self._values.passes(item.shared, own, place, item.id, noted[at:])
+                found[slot.name] = yield from self._values.passes(ids, place, item.id, noted[at:])
         return found

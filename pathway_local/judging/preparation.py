@@ -11,7 +11,7 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.allocation import LoadPlan, load_plan
 from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
@@ -224,9 +224,9 @@ def engine_plan(
 
     def estimate() -> LoadPlan:
         kind, steps = engine_kind(settings.engine), sum(_steps(rater, prepared.total) for rater in raters)
-        return plan.allocation.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
+        return load_plan(plan.gpus, kind, judge, this_machine(), options, settings.dtype, steps)
 
-    planned = loaded.planned((settings.engine, whole, plan.seal, plan.allocation), estimate)
+    planned = loaded.planned((settings.engine, whole, plan.seal, plan.gpus), estimate)
     return replace(whole, settings={**options, **planned.settings}), planned
 
 

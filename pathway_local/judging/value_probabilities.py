@@ -114,8 +114,8 @@ class ValueProbabilities:
             todo += [left for _, left in fork.leads if len(left) > 1]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, shared: Ids, own: Ids, place: Place, after: str, noted: Noted = ()) -> Passes:
-        """Return the distribution over the values of a place behind the ids `shared` and `own`.
+    def passes(self, ids: Ids, place: Place, after: str, noted: Noted = ()) -> Passes:
+        """Return the distribution over the values of a place behind these ids.
 
         `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass;
         the grammar's mask had changed them, so they give no mass. Raises RequestRefused.
@@ -133,7 +133,7 @@ class ValueProbabilities:
                 if all(token in known for token in fork.legal):
                     logprobs = dict(known)
                 else:
-                    logprobs = yield from self._asked(shared, own + path.tokens, fork.legal, after)
+                    logprobs = yield from self._asked(ids + path.tokens, fork.legal, after)
             among = _shares(fork.legal, logprobs)
             for token, left in fork.leads:
                 share, raw = path.share * among[token], path.raw * math.exp(logprobs.get(token, -math.inf))
@@ -158,7 +158,7 @@ class ValueProbabilities:
         read = len(place.texts[value].encode()) - len(rest)
         return read + len(self.tokenizer.bytes_of(token)) <= place.gap
 
-    def _asked(self, shared: Ids, own: Ids, legal: Ids, after: str) -> Generator[Pass, PassResult, dict[int, float]]:
+    def _asked(self, ids: Ids, legal: Ids, after: str) -> Generator[Pass, PassResult, dict[int, float]]:
         """Return the log-probabilities of `legal` as the next token. Raises RequestRefused.
 
         These passes have no grammar: a mask changes the probabilities of all legal ids by one factor, so their shares
@@ -167,7 +167,7 @@ class ValueProbabilities:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             named = legal[at : at + MOST_NAMED]
-            result = yield Pass(new_pass_id(), own, None, 1, logprob_ids=named, shared=shared, after=after)
+            result = yield Pass(new_pass_id(), ids, None, 1, logprob_ids=named, after=after)
             result.check()
             for each in result.logprobs:
                 found.update(each)

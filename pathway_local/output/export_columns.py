@@ -18,32 +18,34 @@ from pathway_local.verdict import Failure, Score, Value, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column filled from each record; a value of None leaves the cell empty."""
+    """A column filled from each record; a value of None leaves the cell empty.
+
+    It is left out where a rater's outcomes have nothing that it `needs`, a word of HAS.
+    """
 
     name: str
     meaning: str
     value: Callable[[Record], Value]
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """A column beside each score, called like the score with `suffix` behind."""
+    """A column beside each score that it `fits`, called like the score with `suffix` behind."""
 
     suffix: str
     meaning: str
     value: Callable[[Score, ScoreField], Value]
+    needs: str = ""
+    fits: Callable[[ScoreField], object] = lambda declared: True
 
 
-def _marks(record: Record) -> Value:
-    return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
+HAS = ("failures", "marks", "shares", "mass")
+"""What a rater's outcomes may have, in the order of a query's columns; or a "label"."""
 
 
-def _confidence(score: Score) -> Value:
-    return None if score.confidence is None else round(score.confidence, 2)
-
-
-def _row(record: Record) -> int:
-    return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
+def _of_failure(value: Callable[[Failure, Record], Value]) -> Callable[[Record], Value]:
+    return lambda record: value(record.outcome, record) if isinstance(record.outcome, Failure) else None
 
 
 CAUTION = "caution"
@@ -57,23 +59,24 @@ CASE_COLUMNS = [
 """They come first in a file of its own; a sheet that the cases came from has its own columns there."""
 
 SCORE_COLUMNS = [
-    ScoreColumn("_label", "the level's name", lambda score, declared: declared.levels.get(score.value, "")),
-    ScoreColumn(
-        "_expected",
-        "the probability-weighted score",
-        lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
-    ),
-    ScoreColumn("_confidence", "the largest of its probabilities, to two places", lambda score, _: _confidence(score)),
-    ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
-]
+    ScoreColumn("_label", "the level's name", lambda given, own: own.levels.get(given.value, ""),
+                fits=lambda own: own.levels),
+    ScoreColumn("_expected", "the probability-weighted score", lambda given, own: given.expected(own.special),
+                "shares", lambda own: own.scale == "ordinal"),
+    ScoreColumn("_confidence", "the largest of its probabilities, to two places",
+                lambda given, _: None if given.confidence is None else round(given.confidence, 2), "shares"),
+    ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda given, _: given.mass,
+                "mass"),
+]  # fmt: skip
 
 END_COLUMNS = [
-    Column("marks", "what to know about the verdict", _marks),
-    Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
-    Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
-    Column("failure_row", "its row in the cases file", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
-    Column(CAUTION, "what to know about the judge", lambda record: None),
-]
+    Column("marks", "what to know about the verdict",
+           lambda r: " ".join(r.outcome.marks) if isinstance(r.outcome, Verdict) else None, "marks"),
+    Column("failure", "the kind of failure", _of_failure(lambda each, _: each.kind), "failures"),
+    Column("failure_message", "why", _of_failure(lambda each, _: each.message), "failures"),
+    Column("failure_row", "its row in the cases file", _of_failure(lambda each, at: each.row or at.row), "failures"),
+    Column(CAUTION, "what to know about the judge", lambda record: None, "label"),
+]  # fmt: skip
 
 # SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
 # all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
@@ -136,9 +139,9 @@ def cells_in(columns: Iterable[Column], record: Record) -> dict[str, Value]:
 class RubricColumns:
     """The columns that the verdicts under one rubric fill: no two alike, and none like `others`.
 
-    A rubric does not tell all fields: people write notes, hosted judges more than was asked.
-    `held` has the fields that each rater's verdicts hold, `empty` the columns that none of its outcomes fills,
-    `labels` the label of each judge that must stand beside its scores.
+    A rubric does not tell all fields: people write notes, hosted judges more than was asked. `held` has the fields that
+    each rater's verdicts hold, `has` what they need for columns, and `labels` the label of each judge that must stand
+    beside its scores.
     """
 
     def __init__(
@@ -146,11 +149,11 @@ class RubricColumns:
         rubric: Rubric,
         held: Mapping[str, Sequence[str]],
         others: Collection[str],
-        empty: Mapping[str, Collection[str]],
+        has: Mapping[str, Collection[str]],
         labels: Mapping[str, str],
     ) -> None:
         self.rubric = rubric
-        self._held, self._empty, self._labels = held, empty, labels
+        self._held, self._has, self._labels = held, has, labels
         self._thinking = rubric.format.thinking
         self.scores = _apart(rubric.format.scores, others, "field")
         fields = [*rubric.format.fields, self._thinking, *(name for own in held.values() for name in own)]
@@ -158,16 +161,17 @@ class RubricColumns:
 
     def of(self, rater: Rater) -> Iterator[str]:
         """The columns that the rater's verdicts fill, in order."""
+        held, has = self._held.get(rater.name, ()), self._has.get(rater.name, ())
         for name, score in self.rubric.format.scores.items():
-            empty = self._empty.get(rater.name, ())
-            yield from (self.scores[name], *(column for column in _beside(name, score) if column not in empty))
-        held = self._held.get(rater.name, ())
+            own = {*has} if name in self.rubric.format.given else {*has} - {"mass"}
+            yield self.scores[name]
+            yield from (column for column, needs in _beside(name, score) if needs in own)
         ordered = [name for name in (*self.rubric.format.fields, self._thinking) if name in held]
         yield from (self.fields[name] for name in dict.fromkeys((*ordered, *held)))
 
     def ends(self, rater: Rater) -> list[str]:
         """The columns behind those of `of` that the rater's outcomes fill."""
-        return [name for name in names(END_COLUMNS) if name not in self._empty.get(rater.name, ())]
+        return [column.name for column in END_COLUMNS if column.needs in self._has.get(rater.name, ())]
 
     def cells(self, record: Record) -> dict[str, Value]:
         """The record's cells by column, without those about the case."""
@@ -178,7 +182,8 @@ class RubricColumns:
             for name, score in record.outcome.scores.items():
                 declared = self.rubric.format.scores[name]
                 cells[self.scores[name]] = score.value
-                cells |= {f"{name}{each.suffix}": each.value(score, declared) for each in SCORE_COLUMNS}
+                fit = (each for each in SCORE_COLUMNS if each.fits(declared))
+                cells |= {f"{name}{each.suffix}": each.value(score, declared) for each in fit}
                 cells |= {f"{name}_p{value}": share for value, share in score.probabilities.items()}
             cells |= {self.fields.get(name, name): value for name, value in record.outcome.fields.items()}
         return cells
@@ -186,37 +191,25 @@ class RubricColumns:
 
 def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, RubricColumns]:
     """The columns of each rubric, by its name."""
-    raters = dict(run.raters())
+    raters, labels = dict(run.raters()), Scores(run).labels
     held: dict[str, dict[str, list[str]]] = {name: {} for name in rubrics}
+    has: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
     for rater_id, field, *_ in run.database.stream(_FIELDS):
+        held[raters[rater_id].rubric].setdefault(raters[rater_id].name, []).append(field)
+    for rater_id, *found in run.database.stream(_FILLED):
         rater = raters[rater_id]
-        held[rater.rubric].setdefault(rater.name, []).append(field)
+        own = {"", *(name for name, is_there in zip(HAS, found, strict=True) if is_there)}
+        has[rater.rubric][rater.name] = own | ({"label"} if rater.name in labels else set())
     scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
-    beside = (column for name, score in scores for column in _beside(name, score))
+    beside = (column for name, score in scores for column, _ in _beside(name, score))
     others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
-    labels = Scores(run).labels
-    empty: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
-    for rater_id, fails, has_marks, has_shares, has_mass in run.database.stream(_FILLED):
-        rater = raters[rater_id]
-        missing = set() if fails else {name for name in names(END_COLUMNS) if name.startswith("failure")}
-        missing |= set() if has_marks else {"marks"}
-        missing |= set() if rater.name in labels else {CAUTION}
-        scores_of = rubrics[rater.rubric].format.scores
-        missing |= {f"{name}_label" for name, score in scores_of.items() if not score.levels}
-        missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
-        missing |= {
-            f"{name}_mass" for name in scores_of if not has_mass or name not in rubrics[rater.rubric].format.given
-        }
-        for name, score in scores_of.items() if not has_shares else ():
-            shares = [f"{name}_p{value}" for value in score.values]
-            missing |= {f"{name}_expected", f"{name}_confidence", *shares}
-        empty[rater.rubric][rater.name] = missing
-    return {name: RubricColumns(rubric, held[name], others, empty[name], labels) for name, rubric in rubrics.items()}
+    return {name: RubricColumns(rubric, held[name], others, has[name], labels) for name, rubric in rubrics.items()}
 
 
-def _beside(name: str, score: ScoreField) -> list[str]:
-    """The columns that go with a score's own."""
-    return [*(f"{name}{each.suffix}" for each in SCORE_COLUMNS), *(f"{name}_p{value}" for value in score.values)]
+def _beside(name: str, score: ScoreField) -> Iterator[tuple[str, str]]:
+    """Yield the columns that go with a score's own, and what each needs."""
+    yield from ((f"{name}{each.suffix}", each.needs) for each in SCORE_COLUMNS if each.fits(score))
+    yield from ((f"{name}_p{value}", "shares") for value in score.values)
 
 
 def _apart(found: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:

@@ -25,8 +25,6 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
-_ON_SHEETS = "SELECT case_id FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?"
-
 NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
 MANY = 5
 
@@ -42,13 +40,6 @@ class ImportedRater:
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
-
-    def add(self, outcome: Outcome) -> None:
-        """Count one rating."""
-        if isinstance(outcome, Failure):
-            self.failures[outcome.kind] += 1
-        else:
-            self.verdicts += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +82,14 @@ def import_ratings(
         has = {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
         matched += _missing(run, raters, reading, has | {item.place.id for item in matched})
     sheets = _sheets(reading, matched) if file.kind == "human" else {}
-    new, changed = _new_ones(matched, stored, sheets.keys() - _on_sheets(run, raters))
+    new, changed = _new_ones(matched, stored, sheets)
     _refuse(run, file, [*reading.problems, *invalid], changed)
-    counts, fresh = {rater.name: ImportedRater(rater.name) for rater in raters}, {item.key for item in new}
+    counts = {rater.name: ImportedRater(rater.name) for rater in raters}
     for item in matched:
-        counts[item.rating.rater].add(item.rating.outcome)
-        counts[item.rating.rater].unchanged += item.key not in fresh
+        own, outcome = counts[item.rating.rater], item.rating.outcome
+        own.verdicts += isinstance(outcome, Verdict)
+        own.failures.update([outcome.kind] if isinstance(outcome, Failure) else [])
+        own.unchanged += stored.get(item.key) == (item.place.hash, outcome)
     with run.together():
         facts: dict[str, Value] = {"kind": file.kind, "raters": [rater.name for rater in raters]}
         facts = {"pathway_local": __version__, "import": {**file_facts(file.path, run.key), **facts}}
@@ -106,7 +99,8 @@ def import_ratings(
         ids = {rater.name: run.add_rater(rater) for rater in raters}
         for item in new:
             run.put(ids[item.rating.rater], item.place, item.rating.outcome, sheet=sheets.get(item.key))
-        run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
+        unchanged = sum(each.unchanged for each in counts.values())
+        run.jobs.end(job, "done", {"imported": len(matched) - unchanged, "unchanged": unchanged})
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)))
 
 
@@ -191,11 +185,11 @@ def _missing(run: RunFile, raters: Sequence[Rater], reading: RatingsReading, has
 
 
 def _new_ones(
-    matched: Iterable[Matched], stored: Mapping[Key, tuple[str, Outcome]], from_sheet: Collection[Key]
+    matched: Iterable[Matched], stored: Mapping[Key, tuple[str, Outcome]], sheets: Collection[Key]
 ) -> tuple[list[Matched], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
-    The same rating is stored anew if it came on no sheet before and is now `from_sheet`, or if it has further marks.
+    The same rating is stored anew if it is on one of the `sheets` that the run handed out, or has further marks.
     """
     new: list[Matched] = []
     changed: list[Problem] = []
@@ -209,7 +203,7 @@ def _new_ones(
             continue
         elif (outcome.scores, outcome.fields) != (before.scores, before.fields):
             changed.append(Problem(item.rating.where, f"{item.rating.rater} gave this case another rating in the run"))
-        elif item.key in from_sheet or set(outcome.marks) > set(before.marks):
+        elif item.key in sheets or set(outcome.marks) > set(before.marks):
             new.append(item)
     return new, changed
 
@@ -253,9 +247,3 @@ def _sheets(reading: RatingsReading, matched: Sequence[Matched]) -> dict[Key, in
     """Return the job that handed out the sheet or page of each rating; ratings from another file have none."""
     own = ((item.key, reading.handouts.get(item.rating.id)) for item in matched)
     return {key: handout.job for key, handout in own if handout}
-
-
-def _on_sheets(run: RunFile, raters: Sequence[Rater]) -> set[Key]:
-    """Return the ratings in the run that came on a sheet or page."""
-    every = ((rater, run.database.rows(_ON_SHEETS, rater.name, rater.rubric)) for rater in raters)
-    return {(rater.name, case_id) for rater, rows in every for (case_id,) in rows}

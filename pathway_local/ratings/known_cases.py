@@ -1,8 +1,7 @@
 """Finds the cases of a run that imported ratings belong to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
 
 from pathway_local.case import Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.rating_rows import Problem, Rating
@@ -30,14 +29,6 @@ NO_SUCH_ID = "its id matches no case of the run"
 LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
 LONGEST_NUMBER = 30
 """Digits of the longest number to which lost zeros are added."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unmatched:
-    """Why a rating has no case; see `Problem`."""
-
-    reason: str
-    texts: Literal["", "moved", "changed"] = ""
 
 
 @dataclass(slots=True)
@@ -103,34 +94,34 @@ class KnownCases:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def by_handout(self, handout: Handout, given: str) -> CaseRef | Unmatched:
+    def by_handout(self, handout: Handout, given: str) -> CaseRef | Problem:
         """Return the case that was handed out, with the hash of its texts at that time."""
         known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row)
         # A sheet holds texts as the prompt shows them, so one that no case has is no sign of a mistake.
         found = self._differing(handout.case_id, [handout.case_hash], given)
         return found if found and found.texts == "moved" else known.ref(handout.case_hash)
 
-    def by_id(self, case_id: str, given: str) -> CaseRef | Unmatched:
+    def by_id(self, case_id: str, given: str) -> CaseRef | Problem:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
             longer = (case_id.zfill(length) for length in range(len(case_id) + 1, LONGEST_NUMBER + 1))
             lost = case_id.isdigit() and any(each in self._by_id for each in longer)
-            return Unmatched(LOST_ZEROS if lost else NO_SUCH_ID)
+            return Problem("", LOST_ZEROS if lost else NO_SUCH_ID)
         lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
         if not known.hashes:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}
             if given and required <= hash_by_input(given).keys():
                 return known.ref(given)
-            return Unmatched(f"its case was never judged under this rubric, and {lacks} (add --cases FILE)")
+            return Problem("", f"its case was never judged under this rubric, and {lacks} (add --cases FILE)")
         if found := self._differing(known.id, known.hashes, given):
             return found
         fitting = known.holding(given)
         if len(fitting) == 1:
             return known.ref(fitting[0])
-        return Unmatched(f"raters saw different texts of its case, and {lacks}")
+        return Problem("", f"raters saw different texts of its case, and {lacks}")
 
-    def _differing(self, case_id: str, hashes: Iterable[str], given: str) -> Unmatched | None:
+    def _differing(self, case_id: str, hashes: Iterable[str], given: str) -> Problem | None:
         """Say which of the texts `given` are not the case's; None if texts with one of the hashes have them all."""
         wanted = hash_by_input(given)
         own = min(map(hash_by_input, hashes), key=lambda own: len(wanted.items() - own.items()))
@@ -139,9 +130,9 @@ class KnownCases:
             return None
         others = [name for name in differing if name in own and self._ids_by_text.get(wanted[name], set()) - {case_id}]
         if others:
-            return Unmatched(f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
+            return Problem("", f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
         differ = "differs from that" if len(differing) == 1 else "differ from those"
-        return Unmatched(f"its {' and '.join(differing)} {differ} of the run's case with this id", "changed")
+        return Problem("", f"its {' and '.join(differing)} {differ} of the run's case with this id", "changed")
 
     def _find(self, case_id: str) -> KnownCase | None:
         # Our exports put an apostrophe before an id that a spreadsheet would run.
@@ -171,8 +162,8 @@ def matched_ratings(
     first: dict[tuple[str, str], str] = {}
     for rating in ratings:
         found = _case_of(rating, known, handouts)
-        if isinstance(found, Unmatched):
-            problems.append(Problem(rating.where, found.reason, found.texts))
+        if isinstance(found, Problem):
+            problems.append(replace(found, where=rating.where))
             continue
         item = Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
@@ -183,12 +174,12 @@ def matched_ratings(
     return matched, problems
 
 
-def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Unmatched:
+def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Problem:
     if handout := handouts.get(rating.id):
         return known.by_handout(handout, rating.text_hash)
     # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
     if known.numbered and not rating.text_hash:
-        return Unmatched("its case has a row number instead of an id, and no text of the cases was found in its row")
+        return Problem("", "its case has a row number instead of an id, and no text of the cases was found in its row")
     if not known.numbered and not rating.id:
-        return Unmatched("it has no id")
+        return Problem("", "it has no id")
     return known.by_id(rating.id or rating.number, rating.text_hash)

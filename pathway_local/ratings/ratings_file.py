@@ -52,16 +52,18 @@ class RatingsReading:
         """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
         found = list(self._items())
         self.problems += [item for item in found if isinstance(item, Problem)]
-        ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
-        return list(combined(ratings, self.handouts, self.rubric))
+        ratings = [(item, self._rater_in_file(item)) for item in found if isinstance(item, Rating)]
+        # The one rater of a file may be named once more: Eva is not Eva/Eva.
+        group = self.file.rater if {own for _, own in ratings} - {self.file.rater} else None
+        named = (replace(item, rater=self._name(item, own, group)) for item, own in ratings)
+        return list(combined(list(named), self.handouts, self.rubric))
 
-    def _rater_of(self, rating: Rating) -> str:
-        own = rating.rater
-        if not own and self.file.kind == "human" and rating.id in self.handouts:
-            own = self.handouts[rating.id].recipient
-        if own and self.file.rater:
-            return f"{self.file.rater}{GROUP}{own}"
-        name = own or self.file.rater or rating.judge[1]
+    def _rater_in_file(self, rating: Rating) -> str:
+        handout = self.handouts.get(rating.id) if self.file.kind == "human" else None
+        return rating.rater or (handout.recipient if handout else "")
+
+    def _name(self, rating: Rating, own: str, group: str | None) -> str:
+        name = f"{group}{GROUP}{own}" if own and group else own or group or rating.judge[1]
         if not name:
             raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
         return name

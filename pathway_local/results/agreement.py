@@ -1,7 +1,6 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,43 +8,18 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
-from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.agreement_options import AgreementOptions, Row
 from pathway_local.results.corrected_mean import corrected_means
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes, stopped_judges
-from pathway_local.results.table import Table
-from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
+from pathway_local.results.table import Names, Table
+from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import agreement_figures
-from pathway_local.statistics.figure import Estimate, IntArray
+from pathway_local.statistics.figure import IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
-
-
-@dataclass(frozen=True, slots=True)
-class RaterPair:
-    """Two raters with their columns, the number of `cases` that both scored, and their figures by name."""
-
-    first: MatrixRater
-    second: MatrixRater
-    places: tuple[int, int]
-    cases: int
-    figures: Mapping[str, Estimate]
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """Several raters taken together, called `name`.
-
-    `shared` cases have two scores or more, `complete` cases one from every rater.
-    """
-
-    name: str
-    members: tuple[str, ...]
-    shared: int
-    complete: int
-    figures: Mapping[str, Estimate]
 
 
 class ScoreAgreement:
@@ -111,16 +85,33 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
 
-def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
-    found = _figures(matrix, [first, second], clusters, of_pairs=True)
-    cases = np.isfinite(matrix.on_scale[:, [first, second]]).all(axis=1).sum()
-    return RaterPair(matrix.raters[first], matrix.raters[second], (first, second), int(cases), found)
+def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Row:
+    names, cases = [matrix.raters[place].name for place in (first, second)], len(matrix.case_ids)
+    row: Row = dict(zip(("first", "second"), names, strict=True))
+    row["cases"] = int(np.isfinite(matrix.on_scale[:, [first, second]]).all(axis=1).sum())
+    for side, place in (("first", first), ("second", second)):
+        row[f"{side}_coverage"] = matrix.raters[place].verdicts / max(cases, 1)
+    return row | _figures(matrix, [first, second], clusters, of_pairs=True)
 
 
-def _figures(
-    matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None, *, of_pairs: bool
-) -> dict[str, Estimate]:
-    return agreement_figures(
+def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Row]:
+    """All raters except combined scores, which repeat others; and the people alone.
+
+    `shared` cases have two scores or more, `complete` cases one from every rater.
+    """
+    everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
+    people = [place for place in everyone if matrix.raters[place].kind == "human"]
+    for name, places in ((f"all {len(everyone)} raters", everyone), (f"the {len(people)} people", people)):
+        if len(places) > 1 and (places is everyone or len(places) < len(everyone)):
+            given = np.isfinite(matrix.on_scale[:, places])
+            row: Row = {"raters": name, "members": Names(tuple(matrix.raters[place].name for place in places))}
+            row |= {"count": len(places), "shared": int(np.sum(given.sum(axis=1) >= 2))}
+            row["complete"] = int(given.all(axis=1).sum())
+            yield row | _figures(matrix, places, clusters, of_pairs=False)
+
+
+def _figures(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None, *, of_pairs: bool) -> Row:
+    found = agreement_figures(
         matrix.on_scale[:, list(places)],
         matrix.scale,
         of_pairs=of_pairs,
@@ -128,20 +119,4 @@ def _figures(
         no_levels=why_no_levels([matrix.raters[place] for place in places]),
         clusters=clusters,
     )
-
-
-def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Set]:
-    """All raters except combined scores, which repeat others; and the people alone."""
-    everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
-    people = [place for place in everyone if matrix.raters[place].kind == "human"]
-    if len(everyone) > 1:
-        yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
-    if 1 < len(people) < len(everyone):
-        yield _set(matrix, f"the {len(people)} people", people, clusters)
-
-
-def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:
-    given = np.isfinite(matrix.on_scale[:, list(places)])
-    shared, complete = int(np.sum(given.sum(axis=1) >= 2)), int(given.all(axis=1).sum())
-    found = _figures(matrix, places, clusters, of_pairs=False)
-    return Set(name, tuple(matrix.raters[place].name for place in places), shared, complete, found)
+    return {**found}

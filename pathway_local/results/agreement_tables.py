@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
-from pathway_local.results.agreement import RaterPair, ScoreAgreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
@@ -13,7 +13,7 @@ from pathway_local.results.between import between_rubrics
 from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
-from pathway_local.scores.matrix import MatrixRater, RatingsMatrix
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import confusion
 from pathway_local.statistics.coefficients import Coefficient, coefficients
@@ -47,7 +47,7 @@ def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: A
     every, tables = [ScoreAgreement(data, matrix, options) for matrix in matrices], list[Table]()
     for found, errors in zip(every, group_error_tables([each.people for each in every]), strict=True):
         bad = bad_answers(data, found.whole, options)
-        figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
+        figures = [*_pairs(found), *found.people.tables(), errors]
         tables += [*_bad(bad, options), _raters(found, bad), *(each for each in figures if each.rows)]
         tables += [*found.corrected, *_matrices(found)]
     return tables
@@ -63,11 +63,6 @@ def _bad(found: BadAnswers | None, options: AgreementOptions) -> Iterator[Table]
         yield replace(table, about=about, notes=notes, heading=("rubric", "score"), section=SECTION)
 
 
-def _coverage(found: ScoreAgreement, rater: MatrixRater) -> float:
-    """The share of the cases that the rater scored."""
-    return rater.verdicts / max(len(found.matrix.case_ids), 1)
-
-
 def _raters(found: ScoreAgreement, bad: BadAnswers | None) -> Table:
     matrix = found.matrix
     columns = [
@@ -79,7 +74,7 @@ def _raters(found: ScoreAgreement, bad: BadAnswers | None) -> Table:
     rows: list[Row] = [
         {
             "rater": rater.name, "kind": rater.kind, "scored": rater.verdicts,
-            "rated": rater.verdicts + rater.picked, "coverage": _coverage(found, rater),
+            "rated": rater.verdicts + rater.picked, "coverage": rater.verdicts / max(len(matrix.case_ids), 1),
             "failures": rater.failures, "other_texts": rater.other_texts,
         }
         for rater in found.raters
@@ -104,36 +99,20 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
 
 
 def _pairs(found: ScoreAgreement) -> Iterator[Table]:
-    matrix, nominal = found.matrix, found.matrix.nominal
-    levels = any(pair.first.on_scale and pair.second.on_scale for pair in found.pairs)
-    of_pairs = coefficients(of_pairs=True, nominal=nominal, levels=len(matrix.levels) if levels else 0)
+    matrix, off = found.matrix, {rater.name for rater in found.raters if not rater.on_scale}
+    levels = any(off.isdisjoint((pair["first"], pair["second"])) for pair in found.pairs)
+    of_pairs = coefficients(of_pairs=True, nominal=matrix.nominal, levels=len(matrix.levels) if levels else 0)
     columns = [*TWO, Column("cases", "count")]
     columns += [Column(f"{side}_coverage", "share", detail=True) for side in ("first", "second")]
     columns += _figures(of_pairs, BRIEF if levels else NO_LEVELS)
-    told = [Note("reads_pairs")] if levels and not nominal else []
-    yield people_table(matrix, found.options, "pairs", columns, [_pair(found, pair) for pair in found.pairs], told)
-
-
-def _pair(found: ScoreAgreement, pair: RaterPair) -> Row:
-    covered = {f"{side}_coverage": _coverage(found, getattr(pair, side)) for side in ("first", "second")}
-    return {**_names(pair), "cases": pair.cases, **covered, **pair.figures}
-
-
-def _together(found: ScoreAgreement) -> Table:
-    off = {rater.name for rater in found.raters if not rater.on_scale}
-    levels = any(off.isdisjoint(each.members) for each in found.sets)
-    many = len(found.matrix.levels) if levels else 0
-    of_sets = coefficients(of_pairs=False, nominal=found.matrix.nominal, levels=many)
-    rows: list[Row] = [
-        {
-            "raters": each.name, "members": Names(each.members), "count": len(each.members),
-            "shared": each.shared, "complete": each.complete, **each.figures,
-        }
-        for each in found.sets
-    ]  # fmt: skip
+    told = [Note("reads_pairs")] if levels and not matrix.nominal else []
+    yield people_table(matrix, found.options, "pairs", columns, found.pairs, told)
+    members = [each["members"] for each in found.sets]
+    levels = any(isinstance(each, Names) and off.isdisjoint(each.names) for each in members)
+    of_sets = coefficients(of_pairs=False, nominal=matrix.nominal, levels=len(matrix.levels) if levels else 0)
     columns = [Column("raters"), Column("members", "raters", detail=True)]
     columns += [Column(name, "count") for name in ("count", "shared", "complete")]
-    return people_table(found.matrix, found.options, "together", [*columns, *_figures(of_sets)], rows, detail=True)
+    yield people_table(matrix, found.options, "together", [*columns, *_figures(of_sets)], found.sets, detail=True)
 
 
 def _matrices(found: ScoreAgreement) -> Iterator[Table]:
@@ -142,19 +121,17 @@ def _matrices(found: ScoreAgreement) -> Iterator[Table]:
     levels = sorted([*matrix.levels, *matrix.special])
     names = [str(plain(level)) for level in levels]
     for pair in found.pairs:
-        if not (pair.first.on_scale and pair.second.on_scale and pair.cases):
+        places = [matrix.columns(str(pair[side]))[0] for side in ("first", "second")]
+        if not (pair["cases"] and all(matrix.raters[place].on_scale for place in places)):
             continue
-        first, second = (matrix.given[:, place] for place in pair.places)
+        first, second = matrix.given[:, places].T
         counts = confusion(first, second, [*map(float, levels)])
         rows: list[Row] = [
             {"level": name, "counts": tuple(map(Level, names, row))}
             for name, row in zip(names, counts.tolist(), strict=True)
         ]
-        yield people_table(found.matrix, found.options, "confusion", columns, rows, detail=True, about=_names(pair))
-
-
-def _names(pair: RaterPair) -> Row:
-    return {"first": pair.first.name, "second": pair.second.name}
+        about = {side: pair[side] for side in ("first", "second")}
+        yield people_table(matrix, found.options, "confusion", columns, rows, detail=True, about=about)
 
 
 def _figures(every: Iterable[Coefficient], brief: Sequence[str] = ()) -> list[Column]:

@@ -9,8 +9,8 @@ from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
+from pathway_local.results.sampled_labels import SampledLabels
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores

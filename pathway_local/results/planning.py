@@ -1,7 +1,6 @@
 """How many labels make a corrected mean sure enough, or how many cases show a difference, from the run's own spread."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -10,21 +9,13 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results.analysis import (
-    Against,
-    Analysis,
-    Between,
-    Cluster,
-    PairBy,
-    Raters,
-    Rubric,
-)
+from pathway_local.results.analysis import Against, Analysis, Between, Cluster, PairBy, Raters, Rubric
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
-from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.mistakes import mistakes
-from pathway_local.results.table import Column, Table
+from pathway_local.results.sampled_labels import SampledLabels
+from pathway_local.results.table import Cell, Column, ColumnKind, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.corrected import Correction
@@ -71,20 +62,8 @@ class PlanOptions(Options):
                 raise UsageError(f"{flag(name)} does not go with {with_it}")
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A rater's figure on one score: how many units it needs, or why that can't be said, and how many are there.
-
-    `source` says where its spread comes from. `rated` counts the cases that people rated, labels of the sample or not.
-    """
-
-    rubric: str
-    score: str
-    rater: str
-    needed: int | Undefined
-    now: int = 0
-    source: str = ""
-    rated: int = 0
+Row = dict[str, Cell]
+"""A rater's figure on one score: how many units it needs, or why that can't be said, and how many are there `now`."""
 
 
 def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
@@ -96,58 +75,44 @@ def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
     options.check()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
     if options.against:
-        found, warnings = _means(matrices, options)
+        found, notes = _means(matrices, options)
         units, aim = Note("unit_labels"), Note("aim_half_width", {"points": options.half_width})
     else:
         found, units = _differences(data, matrices, options)
-        warnings, aim = [], Note("aim_detect", {"points": options.detect})
+        notes, aim = [], Note("aim_detect", {"points": options.detect})
+        notes += [Note("figures_share", {"count": len(found)}, "note")] if len(found) > 1 else []
     if not found:
         raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")
-    columns = [
-        Column("rubric"), Column("score"), Column("rater", "rater"), Column("now", "count"), Column("needed", "count"),
-        Column("spread_from", "key"),
-    ]  # fmt: skip
+    kinds: dict[str, ColumnKind] = {"rater": "rater", "now": "count", "needed": "count", "spread_from": "key"}
+    names = ("rubric", "score", "rater", "now", "needed", "spread_from")
     about: dict[str, object] = {"points": options.half_width or options.detect}
     about |= {"counted": units.key.removeprefix("unit_"), **({"cluster": options.cluster} if options.cluster else {})}
-    rows = [
-        {
-            "rubric": each.rubric, "score": each.score, "rater": each.rater, "now": each.now,
-            "needed": each.needed if isinstance(each.needed, int) else None, "spread_from": each.source or None,
-        }
-        for each in found
-    ]  # fmt: skip
-    yield Table("plan", about, columns, rows, [*_answer(found, units, aim), *_notes(found, options.against), *warnings])
+    rows = [{**row, "needed": None} if isinstance(row["needed"], Undefined) else row for row in found]
+    columns = [Column(name, kinds.get(name, "word")) for name in names]
+    yield Table("plan", about, columns, rows, [*_answer(found, units, aim), *notes])
 
 
-def _answer(found: Sequence[Planned], units: Note, aim: Note) -> Iterator[Note]:
+def _answer(found: Sequence[Row], units: Note, aim: Note) -> Iterator[Note]:
     """Yield what is planned and how to go on, and why a figure is not planned."""
-    sizes = [each.needed for each in found if isinstance(each.needed, int)]
+    sizes = [(needed, int(str(row["now"]))) for row in found if isinstance(needed := row["needed"], int)]
     if sizes:
-        planned, now = max(sizes), min(each.now for each in found if isinstance(each.needed, int))
+        planned, now = max(needed for needed, _ in sizes), min(now for _, now in sizes)
         yield Note("planned_for", {"aim": aim}, "answer")
         told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
         yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
         if now < planned:
             yield Note("plan_looks_once", {}, "answer")
-        if units.key == "unit_labels" and any(each.source == JUDGE_ALONE for each in found):
+        if units.key == "unit_labels" and any(row["spread_from"] == JUDGE_ALONE for row in found):
             yield Note("assumed_to_follow", {"followed": FOLLOWED}, "note")
-    for each in found:
-        if isinstance(each.needed, Undefined):
-            about = {"rater": each.rater, "rubric": each.rubric, "score": each.score, "reason": each.needed}
-            yield Note("figure_not_planned", about, "note" if sizes else "answer")
+    for row in found:
+        if isinstance(row["needed"], Undefined):
+            yield Note("figure_not_planned", {**row, "reason": row["needed"]}, "note" if sizes else "answer")
 
 
-def _notes(found: Sequence[Planned], people: str) -> Iterator[Note]:
-    if not people and len(found) > 1:
-        yield Note("figures_share", {"count": len(found)}, "note")
-    for now, rated in dict.fromkeys((each.now, each.rated) for each in found if each.now < each.rated):
-        yield Note("rated_cases_left_out", {"people": people, "kept": now, "rated": rated}, "note")
-
-
-def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], list[Note]]:
+def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Row], list[Note]]:
     """The corrected mean of each judge on each score, by labels of the people named. Raises UnknownName."""
     assert options.half_width is not None
-    found, warnings = list[Planned](), list[Note]()
+    found, left_out, warnings = list[Row](), list[Note](), list[Note]()
     for matrix in matrices:
         people = set(raters_named(options.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
@@ -155,13 +120,16 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
         warnings += mistakes(matrix, columns)
         # As `agreement` corrects the means of hosted judges, too, they are planned where no local one has judged.
         for place in matrix.places(options.rater) or matrix.of_kind("judge") or matrix.of_kind("hosted"):
-            if matrix.raters[place].verdicts:
-                pilot, source = _pilot(matrix, place, columns)
-                there = 0 if isinstance(pilot, Undefined) else pilot.there
-                needed = pilot if isinstance(pilot, Undefined) else labels_for_width(pilot, options.half_width)
-                name = matrix.raters[place].name
-                found.append(Planned(matrix.rubric, matrix.score, name, needed, there, source, rated))
-    return found, warnings
+            if not matrix.raters[place].verdicts:
+                continue
+            pilot, source = _pilot(matrix, place, columns)
+            needed = pilot if isinstance(pilot, Undefined) else labels_for_width(pilot, options.half_width)
+            there = 0 if isinstance(pilot, Undefined) else pilot.there
+            row: Row = {"rubric": matrix.rubric, "score": matrix.score, "rater": matrix.raters[place].name}
+            found.append(row | {"now": there, "needed": needed, "spread_from": source or None})
+            said = Note("rated_cases_left_out", {"people": options.against, "kept": there, "rated": rated}, "note")
+            left_out += [said] if there < rated and said not in left_out else []
+    return found, left_out + warnings
 
 
 def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pilot | Undefined, str]:
@@ -182,7 +150,7 @@ def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pi
     return Pilot(float(scored.mean()), apart, 0, len(scores), scale), JUDGE_ALONE
 
 
-def _differences(data: Scores, matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], Note]:
+def _differences(data: Scores, matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Row], Note]:
     """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
     asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
     compared = comparison_plan(data, CompareOptions(**asked))
@@ -196,16 +164,16 @@ def _differences(data: Scores, matrices: Sequence[RatingsMatrix], options: PlanO
     return [_difference(each, options.detect, len(found)) for each in found], unit
 
 
-def _difference(each: Comparison, points: float, family: int) -> Planned:
+def _difference(each: Comparison, points: float, family: int) -> Row:
     """The units that one of a family of differences needs; all of them together share the error (Bonferroni)."""
-    names = each.rubric, each.score, each.rater
+    row: Row = {"rubric": each.rubric, "score": each.score, "rater": each.rater, "now": 0, "spread_from": None}
     if isinstance(each.found, Undefined):
-        return Planned(*names, each.found)
+        return row | {"needed": each.found}
     effect = each.found.effect
     if effect.missing:
-        return Planned(*names, Undefined(effect.missing))
+        return row | {"needed": Undefined(effect.missing)}
     needed = units_to_detect(points, effect.error * effect.clusters**0.5, (1 - LEVEL) / family)
-    return Planned(*names, needed, effect.clusters, JUDGE_ALONE)
+    return row | {"needed": needed, "now": effect.clusters, "spread_from": JUDGE_ALONE}
 
 
 ANALYSIS = Analysis(

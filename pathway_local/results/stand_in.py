@@ -7,7 +7,9 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
-from pathway_local.results.agreement import RaterPair, ScoreAgreement
+from pathway_local.results.agreement import ScoreAgreement
+from pathway_local.results.agreement_options import Row
+from pathway_local.results.table import Names
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
@@ -48,9 +50,14 @@ class _Answer:
         own = [rater.name for rater in scored if rater.kind in JUDGES and rater.name not in self.people]
         self.judges = found.people.names(found.people.judges) if found.people.benchmark else own
         self.named: Said = self.judges or Note("some_judges")
-        together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
-        alphas = (each.figures[self.alpha_name] for each in together)
-        self.alpha = None if self.repeating or self.no_people else next(alphas, None)
+        self.alpha = None if self.repeating or self.no_people else self._alpha()
+
+    def _alpha(self) -> Estimate | None:
+        """How well several people agree among themselves."""
+        for each in self.found.sets if len(self.people) > 1 else ():
+            if isinstance(each["members"], Names) and set(each["members"].names) == set(self.people):
+                return _figure(each, self.alpha_name)
+        return None
 
     def sentences(self) -> Iterator[Note]:
         if not self.people:
@@ -136,15 +143,15 @@ class _Answer:
             return Note("untested_repeating", told | {"raters": self.repeating})
         return Note("untested_one" if len(self.people) == 1 else "untested_nominal", told)
 
-    def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[RaterPair]:
-        return [pair for pair in self.found.pairs if pair.first.name in first and pair.second.name in second]
+    def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[Row]:
+        return [pair for pair in self.found.pairs if pair["first"] in first and pair["second"] in second]
 
     def _bias(self) -> Iterator[Note]:
         """Name judges that score lower, or higher, than each of the people: correlations don't show it."""
         answers = self.found.answers
         for judge in self.judges:
             remedy = Note("mean_is_corrected" if judge in answers else "sample_can_correct")
-            own = [pair.figures.get("mean_difference") for pair in self._pairs([judge], self.people)]
+            own = [_figure(pair, "mean_difference") for pair in self._pairs([judge], self.people)]
             ends = [each.interval for each in own if each and isinstance(each.interval, Interval)]
             values = [each.value for each in own if each and not isinstance(each.value, Undefined)]
             for side, one, several in ((-1, "lower_than", "lower_than_each"), (1, "higher_than", "higher_than_each")):
@@ -165,14 +172,20 @@ class _Answer:
         among = [] if self.repeating else self._pairs(self.people, self.people)
         pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.judges), *among]
         name = "kappa" if self.found.matrix.nominal else "kappa_quadratic"
-        if not all(pair.first.on_scale and pair.second.on_scale for pair in pairs):
+        off = {rater.name for rater in self.found.raters if not rater.on_scale}
+        if not all(off.isdisjoint((pair["first"], pair["second"])) for pair in pairs):
             name = "spearman"
-        figures = [(f"{pair.first.name} – {pair.second.name}", pair.figures[name]) for pair in pairs]
-        if self.judges and any(not isinstance(each.value, Undefined) for _, each in figures):
+        figures = [(f"{pair['first']} – {pair['second']}", _figure(pair, name)) for pair in pairs]
+        if self.judges and any(each and not isinstance(each.value, Undefined) for _, each in figures):
             yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(iter(figures))})
 
 
-def _figures(named: Iterator[tuple[str, Estimate]]) -> Note:
+def _figure(row: Row, name: str) -> Estimate | None:
+    found = row.get(name)
+    return found if isinstance(found, Estimate) else None
+
+
+def _figures(named: Iterator[tuple[str, Estimate | None]]) -> Note:
     figures = [Note("figure_of", {"name": name, "estimate": estimate}) for name, estimate in islice(named, NAMED)]
     rest = sum(1 for _ in named)
     return Note("figures_and_more" if rest else "figures", {"figures": figures, "more": rest})

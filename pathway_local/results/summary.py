@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Choices, Group
 from pathway_local.scores.matrix import Trouble
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval
-from pathway_local.system.options import Options
+from pathway_local.system.options import Options, Says
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -34,26 +35,33 @@ class SummaryOptions(Options):
     cluster: Cluster = ""
     bad: Bad = ""
     against: Against = ""
+    weight: Annotated[str, Says("COLUMN", "Column that says how much each case counts in the means.")] = ""
 
 
 def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
-    by, cluster = data.column(options.by), data.column(options.cluster)
+    by, cluster, weight = (data.column(each) for each in (options.by, options.cluster, options.weight))
     options = options.model_copy(update={"by": by, "cluster": cluster})
-    whole = tally(data, cluster=cluster)
-    groups = tally(data, by, cluster) if by else whole
+    whole = tally(data, cluster=cluster, weight=weight)
+    groups = tally(data, by, cluster, weight) if by else whole
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
     warnings = mistakes_in(data, cluster)
     yield from bad_table(found, by)
-    for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
+    for table in summary_tables(data, groups, by, options.min_group, cluster, whole, weight):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Scores, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
+    data: Scores,
+    groups: Sequence[Group],
+    by: str,
+    smallest: int = 1,
+    cluster: str = "",
+    whole: Sequence[Group] = (),
+    weight: str = "",
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
@@ -61,10 +69,11 @@ def summary_tables(
     """
     shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
     scored = [group for group in shown if not group.choices]
-    about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
+    about = {name: column for name, column in (("by", by), ("cluster", cluster), ("weight", weight)) if column}
     notes = [*_hidden(groups, by, smallest), *_without(data, groups)]
     if groups:
         notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
+        notes += [Note("weighted", {"column": weight})] if weight else []
     parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
     notes += _totals(data, whole)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pathway_local.results.case_weights import case_weights
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
@@ -101,23 +102,24 @@ class Group:
         return self.verdicts + self.failures.total()
 
 
-def tally(data: Scores, by: str = "", cluster: str = "") -> list[Group]:
+def tally(data: Scores, by: str = "", cluster: str = "", weight: str = "") -> list[Group]:
     """Count every rater's outcomes under each rubric, for each value of the column `by` if one is given.
 
     A case without the column is in the empty group. Cases with the same value of the column `cluster` depend on each
-    other; one without a value is alone.
+    other; one without a value is alone. Means count cases by the column `weight`, if one is given. Raises UsageError.
     """
     rubrics = [(rubric, [*data.matrices([rubric])]) for rubric in data.rubrics.values()]
-    found = [group for rubric, matrices in rubrics if matrices for group in _groups(rubric, matrices, by, cluster)]
+    found = [group for rubric, every in rubrics if every for group in _groups(rubric, every, by, cluster, weight)]
     return sorted(found, key=lambda group: (group.rater, group.rubric, group.group))
 
 
-def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster: str) -> Iterator[Group]:
+def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster: str, weight: str) -> Iterator[Group]:
     first = matrices[0]
     values = [kept.get(by, "") for kept in first.metadata]
     names = {name: code for code, name in enumerate(dict.fromkeys(values))}
     codes = np.array([names[value] for value in values], dtype=np.int64)
     clusters = first.clusters(cluster) if cluster else None
+    weights = case_weights(matrices, weight)
     judged = np.any([np.isfinite(matrix.given) for matrix in matrices], axis=0)
     troubles: dict[tuple[int, int], list[Trouble]] = {}
     for each in sorted(first.troubles, key=lambda each: each.case):
@@ -130,25 +132,31 @@ def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster:
                 continue
             yield Group(
                 rater.name, rubric.name, name,
-                {matrix.score: _summary(matrix, rubric, place, inside, clusters) for matrix in matrices},
+                {matrix.score: _summary(matrix, rubric, place, inside, weights, clusters) for matrix in matrices},
                 verdicts,
                 Counter(each.failure.kind for each in failed if each.failure),
                 [(first.case_ids[each.case], each) for each in failed[:SHOWN_FAILURES]],
                 Counter(mark for each in own for mark in each.marks),
-                _choices(matrices, rubric.pair, place, inside, clusters) if rubric.pair else None,
+                _choices(matrices, rubric.pair, place, inside, weights, clusters) if rubric.pair else None,
                 rater.other_texts,
             )  # fmt: skip
 
 
 def _summary(
-    matrix: RatingsMatrix, rubric: Rubric, place: int, inside: BoolArray, clusters: IntArray | None
+    matrix: RatingsMatrix,
+    rubric: Rubric,
+    place: int,
+    inside: BoolArray,
+    weights: FloatArray,
+    clusters: IntArray | None,
 ) -> ScoreSummary:
     declared, scored = rubric.format.scores[matrix.score], inside & np.isfinite(matrix.given[:, place])
     given, sure, mass = (each[scored, place] for each in (matrix.given, matrix.confidence, matrix.mass))
     confident, mean = int(np.isfinite(sure).sum()), undefined_estimate("the scale is nominal")
     if not matrix.nominal:
-        kept = ~np.isin(given, matrix.special)
-        mean = scale_mean(given[kept], matrix.scale, None if clusters is None else clusters[scored][kept])
+        kept = scored & ~np.isin(matrix.given[:, place], matrix.special) & (weights > 0)
+        own = None if clusters is None else clusters[kept]
+        mean = scale_mean(matrix.given[kept, place], matrix.scale, own, weights[kept])
     counts = {value: int(np.sum(given == value)) for value in declared.values}
     confidence = float(np.nanmean(sure)) if confident else None
     return ScoreSummary(
@@ -157,7 +165,12 @@ def _summary(
 
 
 def _choices(
-    matrices: Sequence[RatingsMatrix], pair: Pair, place: int, inside: BoolArray, clusters: IntArray | None
+    matrices: Sequence[RatingsMatrix],
+    pair: Pair,
+    place: int,
+    inside: BoolArray,
+    weights: FloatArray,
+    clusters: IntArray | None,
 ) -> Choices:
     matrix = next(each for each in matrices if each.score == pair.score)
     chosen = choices_of(matrix, pair)[:, place]
@@ -167,4 +180,6 @@ def _choices(
     flips = (orders[both] >= TURNED).astype(np.float64)
     wins, ties, losses = (int(np.sum(won == result)) for result in (1, 0.5, 0))
     counts = (wins, ties, losses, int(both.sum()), int(flips.sum()), int(np.sum(orders == TO_FIRST)))
-    return Choices(pair, *counts, share(won, own), share(flips, None if own is None else own[both]))
+    heavy = weights[kept] > 0
+    rate = share(won[heavy], None if own is None else own[heavy], weights[kept][heavy])
+    return Choices(pair, *counts, rate, share(flips, None if own is None else own[both]))

@@ -12,13 +12,16 @@ from pathway_local.rubrics.conversation import indented
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Example, Rubric
 from pathway_local.system.safe_yaml import Places
-from pathway_local.verdict import plain
+from pathway_local.verdict import plain, storable
 
 MOST = 12
 """Examples of a rubric at most: each prompt holds all of them."""
 
 PARTS = 3
 """One in so many cases is set aside for examples."""
+
+LONGEST = 3_000
+"""Characters of a text in an example that is written for a person: prompts hold all examples."""
 
 _KEYS = {"case", "inputs", "scores", "notes"}
 _FORM = "Such as - {inputs: {answer: a text}, scores: {score: 4}, notes: why}; case and notes may be left out."
@@ -31,6 +34,12 @@ def is_set_aside(case_id: str) -> bool:
     be no random sample any more: judges would look better on what is left. A third, drawn by id alone, leaves one.
     """
     return part_of_case(case_id, PARTS) == 0
+
+
+def shortened(text: str) -> str:
+    """Return a text as an example may have it, cut at its end and marked if it is long."""
+    whole = storable(text)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]} [cut]"
 
 
 def learns_from_cases(rubric: Rubric) -> bool:

@@ -6,7 +6,10 @@ import yaml
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a text of several lines as a block, where YAML can."""
+    """Writes a text of several lines as a block, where YAML can, and no alias, which our reader refuses."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 _TEXT = "tag:yaml.org,2002:str"

@@ -15,7 +15,7 @@ from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_text
+from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_front, read_text, split_front_matter
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.private_file import closing_command
@@ -147,6 +147,10 @@ def _is_symmetric(score: ScoreField) -> bool:
 
 
 SUFFIX = ".prompty"
+PRIVATE = """\
+# This file holds texts of cases, as private as the cases file. Nobody but you may be able to read it (chmod 600), and
+# it is deleted with the cases.
+"""
 PEOPLE = Path(__file__).with_name("people.yaml")
 """How people rate by each built-in rubric."""
 
@@ -247,6 +251,13 @@ def declare_rubric(
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote
         said = re.sub(rf"^{re.escape(name)} line \d+, column \d+", name, str(error))
         raise type(error)(said, error.hint or "docs/rubrics.md opens with the spellings of fields.") from None
+
+
+def taught_text(rubric: Rubric, name: str, examples: Sequence[Mapping[str, object]]) -> str:
+    """Return the file of a rubric with these examples and another name, which people's ratings count for, too."""
+    matter, body, _ = split_front_matter(rubric.text, rubric.name)
+    front = {**read_front(matter, rubric.name), "name": name, "rated_as": rubric.rated_as or rubric.name}
+    return f"---\n{PRIVATE}{write_front({**front, 'examples': examples})}---\n{body}"
 
 
 def rubric_path(name: str) -> Path:

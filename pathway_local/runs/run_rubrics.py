@@ -7,6 +7,7 @@ from itertools import chain
 from pathway_local.case import text_hash
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater, raters_named
+from pathway_local.rubrics.examples import learns_from_cases
 from pathway_local.rubrics.rubric import Example, Rubric, compiled
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
@@ -27,6 +28,12 @@ def example_test(run: RunFile, rubric: Rubric) -> Callable[[str], bool]:
     """Return a test of whether the case with an id is an example of a run's rubric."""
     marks = {each.case for each in rubric.examples if each.case}
     return lambda case_id: bool(marks) and text_hash(run.key, case_id) in marks
+
+
+def rubrics_with(run: RunFile, ids: Sequence[str] | None) -> list[str]:
+    """Return the rubrics of which one of these cases is an example; with None, those that have any."""
+    found = [(rubric, example_test(run, rubric)) for rubric in run.rubrics().values() if learns_from_cases(rubric)]
+    return [rubric.name for rubric, is_example in found if ids is None or any(map(is_example, ids))]
 
 
 def raters_of(run: RunFile, rubric: Rubric) -> list[tuple[int, Rater]]:

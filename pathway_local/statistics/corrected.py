@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.note import Note
 from pathway_local.statistics.effect import SAME, Effect, Strata, of_sums
 from pathway_local.statistics.figure import (
     BoolArray,
@@ -25,7 +24,6 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
 )
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums
-from pathway_local.statistics.labels import few_dissenters
 from pathway_local.statistics.needed import Pilot
 from pathway_local.statistics.share import wilson_of
 
@@ -60,8 +58,7 @@ class Correction:
     """A judge's mean, corrected.
 
     `judge_mean` is the plain mean of the verdicts. `corrected` and `labels_only` estimate the mean that people would
-    give, with and without the judge. `pilot` says what labels are like. `warnings` say why an interval may be too
-    short.
+    give, with and without the judge. `pilot` says what labels are like.
     """
 
     cases: int
@@ -71,7 +68,6 @@ class Correction:
     corrected: Estimate
     labels_only: Estimate
     pilot: Pilot
-    warnings: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +166,6 @@ def corrected_mean(
         corrected=corrected,
         labels_only=labels_only,
         pilot=_pilot(effect.value or 0.0, parts, sample, scale),
-        warnings=few_dissenters(labels),
     )
 
 

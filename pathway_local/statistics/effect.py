@@ -81,10 +81,8 @@ def jackknifed(
     if units < 2:
         missing = "there is only one case, or only one cluster of cases"
     elif lost:
-        said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
-        if units < clusters:
-            said = "leaving out one of {clusters} groups of clusters leaves it undefined, {lost} times"
-        missing = Reason(said, clusters=units, lost=lost)
+        said = "leaving out one of {parts} parts of the cases leaves it undefined, {lost} times"
+        missing = Reason(said, parts=units, lost=lost)
     elif np.any((count < 2) & (drawn < 1)):
         missing = "a stratum, or the group, has only one label"
     elif np.ptp(left) <= 1e-12:
@@ -120,22 +118,20 @@ def of_sums(
     return found, parts
 
 
-def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Effect:
+def mean_effect(
+    scores: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None, *, each: str = "score"
+) -> Effect:
     """The mean of scores (n,) with its error; with `clusters` (n,), robust to dependence within them.
 
-    Scores that are all alike have a mean but no error: a zero width would claim certainty. `each` names one of them in
-    reasons, if they are not scores.
+    Scores count by `weights` (n,), all above 0. `each` names one of them in reasons, if they are not scores.
     """
     if len(scores) == 0:
         return Effect(None, missing=Reason("there is no {each}", each=each))
-    value, codes = float(np.mean(scores)), cluster_codes(clusters, len(scores))
-    if codes.max() < 1:
-        return Effect(value, missing="there is only one case" if clusters is None else "there is only one cluster")
-    if np.ptp(scores) == 0:
-        return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
-    sums = np.stack([cluster_sums(scores - value, codes), np.bincount(codes)], axis=1)
+    heavy = np.ones(len(scores)) if weights is None else weights
+    value, codes = float(np.average(scores, weights=heavy)), cluster_codes(clusters, len(scores))
+    sums = np.stack([cluster_sums(heavy * (scores - value), codes), cluster_sums(heavy, codes)], axis=1)
     found, _ = of_sums(lambda sums: value + sums[:, 0] / sums[:, 1], sums, sizes=sums[:, 1:])
-    return Effect(value, missing="every cluster has the same mean") if found.missing else found
+    return _of_scores(found, value, scores, each)
 
 
 def difference_effect(
@@ -156,10 +152,11 @@ def difference_effect(
     found, _ = of_sums(
         lambda sums: value + sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3], sums, sizes=sums[:, 1::2]
     )
-    if found.missing == SAME:
-        if np.ptp(scores) == 0:
-            return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
-        if np.ptp(own) == np.ptp(rest) == 0:
-            return Effect(value, missing=Reason("every {each} of a side is the same", each=each))
-        return Effect(value, missing="the difference does not vary between clusters")
-    return Effect(value, missing="one side of the comparison has only one cluster") if found.missing else found
+    return _of_scores(found, value, scores, each)
+
+
+def _of_scores(found: Effect, value: float, scores: FloatArray, each: str) -> Effect:
+    """The effect with its exact value. Scores that are all alike have no error: a zero width would claim certainty."""
+    if found.missing == SAME and np.ptp(scores) == 0:
+        found = replace(found, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
+    return replace(found, value=value)

@@ -44,17 +44,19 @@ def wilson_of(value: float, cases: float, clusters: int) -> Interval:
     return Interval(found.low, found.high, found.method, clusters, found.level)
 
 
-def scale_mean(scores: FloatArray, levels: Sequence[float], clusters: IntArray | None = None) -> Estimate:
+def scale_mean(
+    scores: FloatArray, levels: Sequence[float], clusters: IntArray | None = None, weights: FloatArray | None = None
+) -> Estimate:
     """The mean of scores (n,) on a scale with these ascending levels; on one of two levels, that of a share.
 
-    Others have the jackknife's interval of their log-odds. With `clusters` (n,), it is robust to
-    dependence within them. Where most scores lie at one end of the scale, the plain t interval of 30 to 60 of them
-    holds the truth in only 85 to 90% of samples.
+    Others have the jackknife's interval of their log-odds. With `clusters` (n,), it is robust to dependence within
+    them; scores count by `weights` (n,), all above 0. Where most scores lie at one end of the scale, the plain t
+    interval of 30 to 60 of them holds the truth in only 85 to 90% of samples.
     """
     low, high = float(levels[0]), float(levels[-1])
     if len(levels) == 2 and len(scores) and np.isin(scores, levels).all():
-        found = share((scores - low) / (high - low), clusters)
+        found = share((scores - low) / (high - low), clusters, weights)
         assert isinstance(found.value, float) and isinstance(found.interval, Interval)
         ends = {name: low + (high - low) * getattr(found.interval, name) for name in ("low", "high")}
-        return Estimate(float(scores.mean()), replace(found.interval, **ends))
-    return mean_effect(scores, clusters).estimate(scale=(low, high))
+        return Estimate(float(np.average(scores, weights=weights)), replace(found.interval, **ends))
+    return mean_effect(scores, clusters, weights).estimate(scale=(low, high))

@@ -143,7 +143,7 @@ def exposed_to(path: Path) -> str:
     The modes of the file and of all folders above it count together: an open file in a closed folder is private.
     """
     real = path.resolve()
-    return _reached_by([(real, READ), *((folder, ENTER) for folder in real.parents)], real.stat().st_uid)
+    return _reached_by([(real, READ), *((folder, ENTER) for folder in real.parents)], real)
 
 
 def exposures(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
@@ -165,29 +165,25 @@ def closing_command(path: Path) -> str:
 def folder_open_to(path: Path) -> str:
     """Return who can put files into a file's folder beside its owner, as `exposed_to` does."""
     real = path.resolve()
-    folders = [(real.parent, WRITE | ENTER), *((folder, ENTER) for folder in real.parent.parents)]
-    return _reached_by(folders, real.stat().st_uid)
+    return _reached_by([(real.parent, WRITE | ENTER), *((folder, ENTER) for folder in real.parent.parents)], real)
 
 
-def _reached_by(places: Sequence[tuple[Path, int]], owner: int) -> str:
-    """Return who has the `wanted` rights on each place: everybody, a group, or nobody (empty)."""
-    groups = set()
+def _reached_by(places: Sequence[tuple[Path, int]], file: Path) -> str:
+    """Return who but the file's owner has the `wanted` rights on each place: others, or nobody (empty)."""
+    owner = file.stat().st_uid
     for place, wanted in places:
         status = place.stat()
-        if status.st_mode & wanted == wanted:
-            continue
-        # With an access list these bits are the most that it grants to anybody it names (acl(5)).
-        if status.st_mode >> 3 & wanted != wanted or _is_own(place, status.st_gid, owner):
+        # With an access list the group's bits are the most that it grants to anybody it names (acl(5)).
+        given = status.st_mode | (0 if _is_own(place, status.st_gid, owner) else status.st_mode >> 3)
+        if given & wanted != wanted:
             return ""
-        groups.add(_group_name(status.st_gid))
-    return f"the group {' and '.join(sorted(groups))}" if groups else "every user of this machine"
+    return "other users of this machine"
 
 
 def _is_own(place: Path, group: int, owner: int) -> bool:
     """Whether a place has no access list and its group is the owner's alone, as Debian makes one for each user.
 
-    Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed. With an access
-    list the group's bits are the list's mask, so they say nothing of that group: another user may have them.
+    Without this, every file in an Ubuntu user's home (mode 0750, with such a group) would look exposed.
     """
     with suppress(OSError):  # this file system keeps no access lists
         if ACCESS_LIST in os.listxattr(place):
@@ -196,14 +192,6 @@ def _is_own(place: Path, group: int, owner: int) -> bool:
         known = grp.getgrgid(group)
         return not known.gr_mem and known.gr_name in ("root", pwd.getpwuid(owner).pw_name)
     return False
-
-
-def _group_name(group: int) -> str:
-    """Return a group's name, or its number if it has none."""
-    try:
-        return grp.getgrgid(group).gr_name
-    except KeyError:
-        return str(group)
 
 
 def _make_private(folder: Path) -> None:

@@ -15,8 +15,7 @@ from msgspec.msgpack import decode
 from msgspec.structs import replace
 
 from pathway_local.engines.vllm import engine_options, use_cpu
-from pathway_local.engines.wire import PassReader, Work
-from pathway_local.passes import EngineConfig
+from pathway_local.passes import EngineConfig, Pass
 from pathway_local.sealing.launch import settle
 from pathway_local.system.machine import is_cpu_build
 
@@ -26,7 +25,7 @@ ANSWER = "PATHWAY-LOCAL-BENCH "
 class Asked(Struct, frozen=True):
     """Passes; with `lengths`, each is written without its grammar and exactly so long."""
 
-    passes: tuple[Work, ...]
+    passes: tuple[Pass, ...]
     lengths: tuple[int, ...] = ()
 
 
@@ -47,7 +46,7 @@ def generate(llm: Any, asked: Asked) -> dict[str, Any]:
 
     from pathway_local.engines.vllm_core import sampling_params
 
-    passes = list(map(PassReader().read, asked.passes))
+    passes = list(asked.passes)
     if asked.lengths:
         passes = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, asked.lengths, strict=True)]
     settings = [sampling_params(item, SamplingParams) for item in passes]

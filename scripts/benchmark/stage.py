@@ -20,7 +20,6 @@ from benchmark.made_cases import shortened
 from benchmark.raw import ANSWER, Asked
 from benchmark.shape import make_judge
 from benchmark.work import CONTEXT, WorkWriter
-from pathway_local.engines.wire import PassWriter
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.registry import load_registry
@@ -96,9 +95,9 @@ class Stage:
             return self._judged(count, seed)
         self._raw = self._raw or RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings))
         lengths = tuple(self._lengths[count, seed]) if variant == FREE else ()
-        works = tuple(map(PassWriter().message, self._work.passes(self._detail, count, seed)))
+        passes = tuple(self._work.passes(self._detail, count, seed))
         file = self._folder / "work.msgpack"
-        file.write_bytes(encode(Asked(works, lengths)))
+        file.write_bytes(encode(Asked(passes, lengths)))
         before = processor_seconds(self._raw.pid)
         found = self._raw.ask(file)
         self._lengths[count, seed] = found.pop("lengths")

@@ -30,8 +30,7 @@ class WorkWriter:
         """Yield the pass of each reply."""
         for at, prompt in enumerate(self.prompts(detail, count, seed)):
             limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
-            own, grammar = prompt.own + prompt.start, prompt.reply.form.grammar()
-            yield Pass(str(at), own, grammar, limit, shared=prompt.shared)
+            yield Pass(str(at), prompt.ids, prompt.reply.form.grammar(), limit)
 
     def prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
         """Yield the prompts of all rubrics' cases."""

@@ -18,9 +18,10 @@ from packaging.requirements import Requirement
 import pathway_local
 from pathway_local.cli.terminal import complain
 from pathway_local.errors import EngineError, OutputExists, PathwayError, UsageError, WeightsMissing
+from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judges.weights import PACKAGE, RECORD, Fetched, is_hub_id, read_files, read_record, weights_hash
+from pathway_local.judges.weights import PACKAGE, is_hub_id, read_files
 from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.shipped import shipped
 
@@ -118,9 +119,9 @@ def _put_project(folder: Path) -> None:
 
 
 def put_judge(name: str, judges: Path) -> None:
-    """Put a judge's files, with a record of their hashes, into a folder of `judges` of the name by which it is found.
+    """Put a judge's files into a folder of `judges` of the name by which it is found.
 
-    Fetches them if they are not on this disk. Raises PathwayError, also for files that have changed since then.
+    Fetches them if they are not on this disk. Raises PathwayError, also for files that are not the registry's.
     """
     spec = load_registry().get(name)
     if spec.source.startswith(PACKAGE):
@@ -128,7 +129,7 @@ def put_judge(name: str, judges: Path) -> None:
         return
     folder = _weights(spec)
     print(f"copying judge {spec.name!r} from {folder}", file=sys.stderr, flush=True)
-    record = _record(spec, folder)
+    checked_hash(spec, folder)
     target = judges / spec.name
     target.mkdir(parents=True)
     for file in read_files(folder):
@@ -136,7 +137,6 @@ def put_judge(name: str, judges: Path) -> None:
             said = f"judge {name!r}: {folder} holds a file {ascii(file.name)[:80]}"
             raise UsageError(said, "Rename it: use a-z, 0-9 . - _")
         shutil.copyfile(file, target / file.name)
-    (target / RECORD).write_bytes(record.as_json())
     if spec.origin not in (FOLDER, str(shipped("models.yaml"))):
         print(f"note: {spec.name!r} has an entry in {spec.origin}: copy that, too", file=sys.stderr)
 
@@ -151,19 +151,6 @@ def _weights(spec: JudgeSpec) -> Path:
     if code := subprocess.run(command, stdout=sys.stderr, check=False).returncode:
         raise EngineError(f"judge {spec.name!r} could not be fetched (exit code {code})", "The message above says why.")
     return weights_folder(spec)
-
-
-def _record(spec: JudgeSpec, folder: Path) -> Fetched:
-    """Return a record of the folder as it is now. Raises EngineError if a fetched file has changed."""
-    before, found = read_record(folder), weights_hash(folder)
-    if before and before.sha256 != found:
-        said = f"judge {spec.name!r}: the files in {folder} have changed since they were fetched"
-        hint = f"If you did not change them: delete {folder} and fetch it again. Else delete its {RECORD}."
-        raise EngineError(said, hint)
-    # A folder of your own is recorded by its name: its path means nothing on the other machine.
-    source = spec.source if is_hub_id(spec.source) else spec.name
-    revision = before.revision if before else spec.revision or ""
-    return Fetched(source, revision, found)
 
 
 def collect_wheels(pythons: Sequence[str], folder: Path, *, gpu: bool) -> None:

@@ -63,10 +63,10 @@ fi
 [ -x "$environment/bin/python" ] || rm -f "$environment/.complete" "$environment/.bundle"
 
 all_here() {
-    local record
+    local file
     [ -f "$environment/.complete" ] && [ "$(cat "$environment/.bundle" 2>/dev/null)" = "$this" ] || return 1
-    for record in judges/*/fetched.json; do
-        [ "$(cat "$record")" = "$(cat "$models/${record#judges/}" 2>/dev/null)" ] || return 1
+    for file in judges/*/*; do
+        [ ! -e "$file" ] || [ -e "$models/${file#judges/}" ] || return 1
     done
 }
 

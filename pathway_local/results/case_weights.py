@@ -1,0 +1,43 @@
+"""How much each case counts in means: a column of the cases, where questions count differently."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pathway_local.errors import NotKept, UsageError
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.sheets.row import shown
+from pathway_local.statistics.figure import FloatArray
+
+
+def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
+    """The weights of a rubric's cases, (cases,): those of the column, 0 for a case without a score; 1 without a column.
+
+    Raises UsageError unless each case with a score has a number of 0 or more, and some has more than 0.
+    """
+    metadata = matrices[0].metadata
+    if not column:
+        return np.ones(len(metadata))
+    scored = np.any([np.isfinite(matrix.given).any(axis=1) for matrix in matrices], axis=0)
+    texts = np.array([kept.get(column, "").strip() for kept in metadata], dtype=object)
+    weights = np.array([_number(text) for text in texts])
+    for says, wrong in (
+        ("no weight", texts == ""),
+        ("a weight that is no number", ~np.isfinite(weights)),
+        ("a negative weight", weights < 0),
+        ("the weight 0, and none has another,", weights == 0 if not (weights[scored] > 0).any() else weights < 0),
+    ):
+        if count := int(np.sum(wrong & scored)):
+            said = f"{count:,} of {int(scored.sum()):,} cases with a score have {says} in the column {shown(column)}"
+            hint = f"Write numbers such as 2 or 0.5 there. {NotKept(column).hint}"
+            raise UsageError(said, hint)
+    return np.where(scored, weights, 0.0)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
