@@ -25,7 +25,7 @@ CEILINGS = {
     "judging": 2365,
     "statistics": 1842,
     "words": 209,
-    "ratings": 2366,
+    "ratings": 2347,
     "scores": 577,
     "results": 4491,
     "output": 774,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 422,
     "api": 352,
     "declare": 474,
-    "cli": 2968,
+    "cli": 2944,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -181,12 +181,12 @@ def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
 
 
 def test_an_error_is_announced_in_the_language_and_the_encoding_goes_into_the_commands(desk: Desk) -> None:
-    (desk.work / "a.csv").write_bytes("question,answer\nOnde é?,No pátio.\n".encode("cp1252"))
+    (desk.work / "a.csv").write_bytes(("question,answer\n" + 3 * "Onde é?,No pátio.\n").encode("cp1252"))
     (desk.work / "a.csv").chmod(0o600)
     person = Terminal(desk, "a.csv", "--lang", "pt", "--models", "models.yaml")
     assert person.ends() == 3 and "A mensagem está em inglês: error: " in plain(person.said), person.said
     person = Terminal(desk, "a.csv", "--encoding", "cp1252", "--models", "models.yaml")
-    person.answers("8", "small.prompty", "", "", "", "", "")
+    person.answers("", "8", "small.prompty", "", "", "", "", "")
     assert person.ends() == 0, person.said
     assert plain(person.said).count("--encoding cp1252") == 2
     assert "Onde é?" in (desk.work / "a-scored.csv").read_text("cp1252")
