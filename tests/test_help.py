@@ -30,6 +30,15 @@ def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tupl
 COMMANDS = dict(_commands())
 
 
+def parse(words: list[str]) -> None:
+    """Read a command's words. Raises UsageError for an unknown option or a missing one."""
+    command, context = ROOT, None
+    while isinstance(command, Group):
+        context = CONTEXT(command, parent=context)
+        name, command, words = command.resolve_command(context, words)
+    command.make_context(name, words, parent=context)
+
+
 def _page(words: str) -> str:
     context = CONTEXT(COMMANDS[words], info_name=f"pathway-local {words}", terminal_width=80, max_content_width=80)
     page: str = COMMANDS[words].get_help(context)
@@ -57,11 +66,7 @@ def test_help_has_examples_that_parse(words: str) -> None:
         program, *rest = example.partition(" | ")[0].split()
         assert program == "pathway-local"
         assert example.startswith(f"pathway-local {words}".strip())
-        command, context = ROOT, None
-        while isinstance(command, Group):
-            context = CONTEXT(command, parent=context)
-            name, command, rest = command.resolve_command(context, rest)
-        command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
+        parse(rest)
 
 
 @pytest.mark.parametrize("words", COMMANDS)

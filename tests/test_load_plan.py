@@ -48,37 +48,42 @@ def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
     return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, context=4096)
 
 
-@pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False)])
-def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float, eager: bool) -> None:
-    found = VLLM.fitted(judge, CARD, {}, "auto", steps)
-    assert found[0] == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
-    memory, graphs = found[1]
+@pytest.mark.parametrize(
+    ("most", "steps", "captured"),
+    [(None, 3, None), (None, GRAPH_STEPS - 1, None), (None, GRAPH_STEPS, None), (600, 1e6, 600), (600, 3, None)],
+)
+def test_a_short_job_starts_without_compiling_and_another_captures_as_many_graphs_as_a_batch_takes(
+    judge: JudgeSpec, most: int | None, steps: float, captured: int | None
+) -> None:
+    found, (memory, graphs) = VLLM.fitted(judge, CARD, {"max_num_seqs": most} if most else {}, "auto", steps)
+    own = {} if most else {"max_num_seqs": GPU_SEQUENCES}
+    own |= {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
+    assert found == {"gpu_memory_utilization": 0.9, "enforce_eager": steps < GRAPH_STEPS, **own}
     assert memory == "the engine takes 21.6 of 24.0 GB of GPU memory"
-    assert ("without compilation and CUDA graphs" in graphs) is eager
+    assert ("without compilation and CUDA graphs" in graphs) is (steps < GRAPH_STEPS)
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}],
+    "options", [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}]
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
-    own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
-    found = VLLM.fitted(judge, CARD, own, "auto", 1)
-    assert found == ({}, ())
-
-
-@pytest.mark.parametrize(("number", "steps", "captured"), [(600, 1e6, 600), (600, 3, None), (GRAPHS_UP_TO, 1e6, None)])
-def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
-    judge: JudgeSpec, number: int, steps: float, captured: int | None
-) -> None:
-    found = VLLM.fitted(judge, CARD, {"max_num_seqs": number}, "auto", steps)
-    asked = {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
-    assert found[0] == {"gpu_memory_utilization": 0.9, "enforce_eager": steps == 3, **asked}
+    own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": GRAPHS_UP_TO}
+    assert VLLM.fitted(judge, CARD, own, "auto", 1) == ({}, ())
 
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
     found = VLLM.fitted(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
     assert found == ({}, ())
+
+
+def _plan(folder: Path, source: Path, cases: int, **contexts: int) -> Plan:
+    """A job of so many cases for a judge of each context."""
+    rubric, models = load_rubric("pathway-answer"), folder / "models.yaml"
+    entries = {name: {"source": str(source), "cpu": True, "context": context} for name, context in contexts.items()}
+    models.write_text(json.dumps(entries))
+    path = write_cases(folder / "cases.csv", rubric.inputs, cases, 1)
+    own = {"judge": [*contexts], "models": models, "engine": INSTANT.name}
+    return Plan(path, folder / "a.run", rubric=[rubric], **own)  # type: ignore[arg-type]
 
 
 def test_a_job_says_and_records_how_it_loads_the_judge(
@@ -93,18 +98,11 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
         return {"enforce_eager": True}, ("a short start",)
 
     monkeypatch.setattr(INSTANT, "fitted", fitted)
-    rubric = load_rubric("pathway-answer")
-    run, models = tmp_path / "a.run", tmp_path / "models.yaml"
-    models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True}}))
-    cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 5, 1)
-    watcher = _Listening()
+    plan, watcher = _plan(tmp_path, tiny_judge, 5, one=4096), _Listening()
     for detail in ("full", "score"):
-        plan = Plan(
-            cases, run, rubric=[rubric], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
-        )
-        run_job(replace(plan, detail=detail), watcher, ["test"])
+        run_job(replace(plan, rater=f"one-{detail}", detail=detail), watcher, ["test"])
     assert watcher.heard.count("a short start") == 2
-    with RunFile.open(run) as stored:
+    with RunFile.open(plan.run) as stored:
         assert [[each["enforce_eager"] for each in job.engines] for job in stored.jobs.all()] == [[True], [True]]
     full, score = asked
     assert full is not None and score is not None
@@ -116,22 +114,11 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eager = {4096: True, 8192: False}  # by the judges' contexts
-    monkeypatch.setattr(
-        INSTANT,
-        "fitted",
-        lambda judge, *_: ({"enforce_eager": eager[judge.context]}, ()),
-    )
-    rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
-    entry = {"source": str(tiny_judge), "cpu": True}
-    models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
-    cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 3, 1)
-    run_job(
-        Plan(cases, run, rubric=[rubric], judge=["one", "other"], models=models, engine=INSTANT.name),
-        Watcher(),
-        ["test"],
-    )
-    with RunFile.read(run) as stored:
-        for judge in load_registry(models).get("one"), load_registry(models).get("other"):
+    monkeypatch.setattr(INSTANT, "fitted", lambda judge, *_: ({"enforce_eager": eager[judge.context]}, ()))
+    plan = _plan(tmp_path, tiny_judge, 3, one=4096, other=8192)
+    run_job(plan, Watcher(), ["test"])
+    with RunFile.read(plan.run) as stored:
+        for judge in map(load_registry(plan.models).get, plan.judge):
             settings: Any = SimpleNamespace(options={})
             assert judge.context
             assert settings_here(stored, judge, settings) == {"enforce_eager": eager[judge.context]}
@@ -168,14 +155,12 @@ def test_a_job_keeps_to_the_context_for_which_its_engine_has_memory(
         return found
 
     monkeypatch.setattr(EngineCache, "engine", shorter)
-    rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
-    models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True, "context": 4096}}))
-    cases, watcher = tmp_path / "cases.jsonl", _Listening()
-    rows = [{**dict.fromkeys(rubric.inputs, words), "id": words[:4]} for words in ("Long. " * 800, "Short.")]
+    plan, watcher, cases = _plan(tmp_path, tiny_judge, 1, one=4096), _Listening(), tmp_path / "cases.jsonl"
+    rows = [{**dict.fromkeys(plan.rubric[0].inputs, words), "id": words[:4]} for words in ("Long. " * 800, "Short.")]
     cases.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    run_job(Plan(cases, run, rubric=[rubric], judge=["one"], models=models, engine=INSTANT.name), watcher, ["test"])
+    run_job(replace(plan, cases=cases), watcher, ["test"])
     told = "the memory is enough for prompt and reply of 3,000 tokens together; one can take 4,096"
     assert watcher.heard.count(told) == 1
-    with RunFile.read(run) as stored:
+    with RunFile.read(plan.run) as stored:
         [failed] = (each for each in stored.records() if isinstance(each.outcome, Failure))
     assert failed.case_id == "Long" and "the judge's context is 3000" in failed.outcome.message

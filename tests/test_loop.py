@@ -8,25 +8,19 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
+from loop_here import judging, stored
 from msgspec.structs import replace
-from scripted_engine import ScriptedEngine
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
-from pathway_local.judges.judge_spec import Chat
-from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, batches
-from pathway_local.judging.pool import Pool
-from pathway_local.judging.recorder import Recorder, Tally
-from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.rater import Rater
-from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, batches
+from pathway_local.judging.recorder import Tally
+from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Verdict
 
 RUBRIC = """---
@@ -93,34 +87,8 @@ class Script:
         return PassResult("", self.tokenizer.encode(reply), cached_tokens=5)
 
 
-def judging(
-    run: RunFile,
-    rubric: Rubric,
-    script: Script,
-    *,
-    samples: int = 1,
-    shuffle: int | None = 3,
-    room: int = 2000,
-    **options: object,
-) -> JudgingLoop:
-    store_rubric(run, rubric)
-    rater = run.add_rater(Rater("script", "judge", rubric.name, {"samples": samples}))
-    writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
-    pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle, context=room), script.tokenizer, 2000)
-    local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
-    own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
-    recorder = Recorder(run, "x.csv", **own)  # type: ignore[arg-type]
-    return JudgingLoop(recorder, [local], pool, window=16, **options)  # type: ignore[arg-type]
-
-
 def cases(count: int, **metadata: str) -> list[Case]:
     return [Case(f"c{i}", {"answer": f"answer{i} is long"}, metadata, row=i + 1) for i in range(count)]
-
-
-def stored(run: RunFile) -> dict[str, Record]:
-    records = list(run.records())
-    assert len({record.case_id for record in records}) == len(records)
-    return {record.case_id: record for record in records}
 
 
 def test_a_prompt_is_held_to_the_context_for_which_the_engine_has_memory(
@@ -186,17 +154,16 @@ def test_a_row_that_is_fixed_leaves_no_failure_behind(run: RunFile, rubric: Rubr
     assert set(stored(run)) == {"line 9", "fixed", "c0", "c1"}
 
 
-def test_a_bad_row_of_an_older_run_is_not_there_twice(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
+def test_a_bad_row_stands_beside_numbered_ones_and_never_twice(
+    run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer
+) -> None:
     for name in ("line 2", "x.csv line 2"):
         bad = BadRow(name, 1, "x.csv", "line 2", "it has no id")
         judging(run, rubric, Script(tokenizer)).judge([bad, *cases(2)])
     assert set(stored(run)) == {"x.csv line 2", "c0", "c1"}
-
-
-def test_bad_rows_and_numbered_rows_go_together(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
-    bad = BadRow("1", 1, "x.csv", "line 2", "it is broken")
-    judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2)])
-    assert set(stored(run)) == {"1", "2"}
+    numbered = BadRow("1", 1, "x.csv", "line 2", "it is broken")
+    judging(run, rubric, Script(tokenizer)).judge([numbered, Case("2", {"answer": "a"}, row=2)])
+    assert set(stored(run)) == {"1", "2", "c0", "c1"}
 
 
 def test_changed_texts_are_judged_again(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:

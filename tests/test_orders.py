@@ -5,30 +5,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import loop_here
 import pytest
 from families import FAMILIES, write_tokenizer
-from scripted_engine import ScriptedEngine
+from loop_here import stored
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.loop import JudgingLoop, LocalRater
+from pathway_local.judging.loop import JudgingLoop
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
-from pathway_local.judging.pool import Pool
-from pathway_local.judging.recorder import Recorder
-from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.rater import Rater
+from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.pair import Orders, verdict_of_orders
+from pathway_local.rubrics.pair import verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
-from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Number, Score, Verdict
 
 RUBRIC = """---
@@ -87,28 +84,12 @@ class Script:
         return self.tokenizer.bytes_of(token).decode().strip() or "?"
 
 
-def judging(
-    run: RunFile, script: Script, *, orders: Orders = "both", samples: int = 1, text: str = RUBRIC, **options: object
-) -> JudgingLoop:
-    rubric = parse_rubric(text, "which")
-    store_rubric(run, rubric)
-    rater = run.add_rater(Rater("script", "judge", rubric.name, {}))
-    writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
-    pool = Pool(lambda: ScriptedEngine(script, shuffle=3), script.tokenizer, 2000)
-    local = LocalRater(rater, writer, Sampling(1.0 if samples > 1 else 0.0), samples, orders)
-    own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
-    recorder = Recorder(run, "x.csv", **own)  # type: ignore[arg-type]
-    return JudgingLoop(recorder, [local], pool, window=16, **options)  # type: ignore[arg-type]
+def judging(run: RunFile, script: Script, text: str = RUBRIC, **options: Any) -> JudgingLoop:
+    return loop_here.judging(run, parse_rubric(text, "which"), script, **options)
 
 
 def cases(count: int) -> list[Case]:
     return [Case(f"c{i}", {"a": f"long answer {i}", "b": f"short {i}"}, row=i + 1) for i in range(count)]
-
-
-def stored(run: RunFile) -> dict[str, Record]:
-    records = list(run.records())
-    assert len({record.case_id for record in records}) == len(records)
-    return {record.case_id: record for record in records}
 
 
 def verdict(run: RunFile, case: str = "c0") -> Verdict:

@@ -11,6 +11,7 @@ from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.tables import add_columns, write_table
+from pathway_local.sheets.workbook import WIDTH
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}
@@ -143,7 +144,7 @@ def test_new_columns_of_a_workbook_can_be_read_and_have_one_width_each(tmp_path:
     make_workbook(path)
     add_columns(CasesFile(path, NEEDED), target, ["why"], lambda item: {"why": "x" * 90})
     page = openpyxl.load_workbook(target)["Answers"]
-    assert page.column_dimensions["G"].width == 60 and page["G6"].alignment.wrap_text
+    assert page.column_dimensions["G"].width == WIDTH and page["G6"].alignment.wrap_text
     book = openpyxl.load_workbook(path)
     every = book["Answers"].column_dimensions["C"]
     every.min, every.max, every.width = 3, 16384, 12

@@ -189,4 +189,4 @@ def test_an_error_is_announced_in_the_language_and_the_encoding_goes_into_the_co
     person.answers("", "8", "small.prompty", "", "", "", "", "")
     assert person.ends() == 0, person.said
     assert plain(person.said).count("--encoding cp1252") == 2
-    assert "Onde é?" in (desk.work / "a-scored.csv").read_text("cp1252")
+    assert "Onde é?" in (desk.work / "a-scored.csv").read_text("utf-8-sig")

@@ -33,8 +33,8 @@ from pathway_local.sheets.workbook_outline import (
 )
 from pathway_local.verdict import Value
 
-MEASURED, WIDEST = 200, 60
-"""Rows that decide how wide a column is, and its most characters: longer texts are wrapped."""
+WIDTH = 28
+"""Characters in a new column's line; longer texts are wrapped."""
 
 HEADER, WRAPPED = Font(bold=True), Alignment(wrap_text=True, vertical="top")
 
@@ -122,8 +122,8 @@ class WorkbookSheet(Sheet):
         _extend_filter(page, len(self.columns), first - 1 + len(columns))
         # A width may be that of all columns on: a second one for some of these would be an error in the file.
         if all((each.max or 0) < first for each in page.column_dimensions.values()):
-            for place, name in enumerate(columns):
-                _widen(page, first + place, name, (cells[place] for _, cells in new[:MEASURED]))
+            for column in range(first, first + len(columns)):
+                page.column_dimensions[get_column_letter(column)].width = WIDTH
         self._save(book, file)
         return cut
 
@@ -224,16 +224,13 @@ def save_book(book: openpyxl.Workbook, file: BinaryIO) -> None:
 
 
 def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    """Add a sheet with a frozen header, a filter and columns as wide as their first rows need; return the texts cut."""
+    """Add a sheet with a frozen header and a filter; return the texts cut."""
     sheet = book.create_sheet(title)
-    stream = iter(rows)
-    first = list(islice(stream, MEASURED))
-    for place, column in enumerate(columns, 1):
-        _widen(sheet, place, column, (row.get(column) for row in first))
+    sheet.sheet_format.defaultColWidth = WIDTH
     sheet.freeze_panes = "A2"
     cut = 0
     number = 0
-    for number, row in enumerate(chain([dict(zip(columns, columns, strict=True))], first, stream)):
+    for number, row in enumerate(chain([dict(zip(columns, columns, strict=True))], rows)):
         if number == LAST_ROW:
             raise UsageError(
                 f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
@@ -258,11 +255,6 @@ def _extend_filter(page: Any, last: int, wanted: int) -> None:
         page.auto_filter.ref = f"{first}:{get_column_letter(wanted)}{row}"
 
 
-def _widen(sheet: Any, place: int, name: str, cells: Iterable[Value]) -> None:
-    lengths = [len(name) + 4, *(len(_seen(cell)) + 2 for cell in cells)]
-    sheet.column_dimensions[get_column_letter(place)].width = min(max(lengths), WIDEST)
-
-
 def _format(cell: Any) -> None:
     """Show fractions with two decimals or their own, and ISO dates as dates, and wrap long texts."""
     if isinstance(cell.value, float):
@@ -273,12 +265,8 @@ def _format(cell: Any) -> None:
         with suppress(ValueError):  # such as 2026-02-30
             cell.value = date.fromisoformat(cell.value)
             cell.number_format = "yyyy-mm-dd"
-    elif isinstance(cell.value, str) and (len(cell.value) > WIDEST or "\n" in cell.value):
+    elif isinstance(cell.value, str) and (len(cell.value) > WIDTH or "\n" in cell.value):
         cell.alignment = WRAPPED
-
-
-def _seen(value: Value) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, ("header_row", "title"), _write_pages)
