@@ -15,8 +15,8 @@ CEILINGS = {
     VALUES: 750,
     "system": 757,
     "rubrics": 3437,
-    "sheets": 2340,
-    "probes": 391,
+    "sheets": 2328,
+    "probes": 384,
     "judges": 1681,
     "rendering": 550,
     "sealing": 1000,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 772,
     "pages": 807,
     "viewer": 651,
-    "checks": 422,
+    "checks": 414,
     "api": 352,
     "declare": 474,
-    "cli": 2969,
+    "cli": 2967,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
