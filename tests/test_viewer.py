@@ -76,7 +76,7 @@ def test_a_row_of_the_table_has_a_case_with_its_raters_side_by_side(desk: Desk) 
     )
     heads = re.findall('<th scope="col">(.*?)</th>', desk.get("/table/0").text.partition('class="cases"')[2])
     named = [" ".join(re.sub("<[^>]*>", " ", head).split()) for head in heads]
-    assert named == ["Case", "Rubric", "bot", "question", "answer", "demo local judge", "ann person", "bob person"]
+    assert named == ["case", "rubric", "bot", "question", "answer", "demo local judge", "ann person", "bob person"]
 
 
 def test_the_table_filters_by_what_any_rater_said(desk: Desk) -> None:
