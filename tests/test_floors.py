@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 750,
     "system": 757,
     "rubrics": 3437,
-    "sheets": 2328,
+    "sheets": 2296,
     "probes": 384,
     "judges": 1681,
     "rendering": 550,
