@@ -10,7 +10,7 @@ from taught_run import kept_apart, rubric, taught, taught_run
 from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.results.agreement_tables import ANALYSIS
 from pathway_local.results.analysis import found_by
-from pathway_local.results.summary import summary_of
+from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.results.table import Table
 from pathway_local.rubrics.examples import is_set_aside
 from pathway_local.runs.run_file import RunFile
@@ -96,7 +96,7 @@ def test_special_and_missing_scores_and_changed_texts_leave_a_case_out(tmp_path:
 
 def test_a_nominal_score_counts_how_many_people_say_otherwise(tmp_path: Path) -> None:
     people, plain = np.array([1.0, 1, 2, 3]), rubric(scale=", scale: nominal")
-    other = rubric("taught", scale=", scale: nominal")
+    other = rubric("taught", "rated_as: plain\n", scale=", scale: nominal")
     judges = [(plain, np.array([1.0, 2, 2, 2])), (other, np.array([1.0, 1, 2, 1]))]
     path = taught_run(tmp_path / "a.run", {"Ann": people}, judges, of=plain)
     row = row_of(path)
@@ -116,11 +116,17 @@ def test_a_nominal_score_counts_how_many_people_say_otherwise(tmp_path: Path) ->
         ({"by": "bot"}, "--by does not go with --between"),
         ({"rater": ["gpt"]}, "no judge has scores under"),
         ({"between": "plain,short"}, "no score with the same levels"),
+        ({"between": "plain,other"}, "Ann has not rated under other"),
     ],
 )
 def test_what_can_not_be_compared_is_refused(tmp_path: Path, options: dict[str, object], says: str) -> None:
     people, judge = drawn_scores(6)
-    judges = [(rubric(), judge), (taught([]), judge), (rubric("short", scale=", special: [5]"), judge)]
+    judges = [
+        (rubric(), judge),
+        (taught([]), judge),
+        (rubric("short", scale=", special: [5]"), judge),
+        (rubric("other"), judge),
+    ]
     path = taught_run(tmp_path / "a.run", {"Ann": people}, judges)
     with pytest.raises(PathwayError, match=says) as refused:
         asked(path, **options)
@@ -147,7 +153,7 @@ def test_examples_count_nowhere_and_the_sample_stays_random(tmp_path: Path) -> N
         assert design.sample.drawn == design.drawn.sum() == labelled.sum() == left
         assert (design.probability > 0).all() and len(own.case_ids) == COUNT - 4
         assert [note.key for note in data.notices] == ["examples_left_out"]
-        rows = [row for table in summary_of(data) if table.key == "scores" for row in table.rows]
+        rows = [row for table in [*summary(data, SummaryOptions())] if table.key == "scores" for row in table.rows]
         counts = {(row["rubric"], row["rater"]): row["n"] for row in rows}
         assert counts["taught", "demo"] == COUNT - 4 and counts["plain", "demo"] == COUNT
 

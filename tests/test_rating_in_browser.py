@@ -13,7 +13,7 @@ from rating_page_files import SCRIPT, parsed, rows_of, write_rows, write_sheet
 from test_hostile_pages import HOSTILE, NAME, rubric_called
 from test_rating_page import draw
 from test_report_page import WIDE
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -27,11 +27,6 @@ HOSTILE = HOSTILE | {
 }
 
 Drawn = Callable[..., Path]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
