@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 750,
     "system": 758,
     "rubrics": 3434,
-    "sheets": 2328,
+    "sheets": 2296,
     "probes": 384,
     "judges": 1681,
     "rendering": 536,
