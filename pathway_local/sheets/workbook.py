@@ -19,7 +19,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.utils.cell import coordinate_from_string
 
 from pathway_local.errors import CasesError, PathwayError, UnknownName, UsageError
-from pathway_local.sheets.header import LOOKED_AT, find_header, names_in
+from pathway_local.sheets.columns import LOOKED_AT, find_header, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text, workbook_cell
 from pathway_local.sheets.workbook_outline import (
