@@ -1,6 +1,6 @@
 """Spells a slot of a form as a field by what stands in it; `?` marks what the slot leaves open.
 
-A score's levels may stand in a list elsewhere in the prompt, whose lines begin "5 - Fully complete" or "Score 1 - Poor".
+A score's levels may stand in a list of the prompt, whose lines begin "5 - Fully complete" or "Score 1 - Poor".
 """
 
 import re

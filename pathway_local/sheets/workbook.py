@@ -92,10 +92,6 @@ class WorkbookSheet(Sheet):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
 
-    def count(self) -> int:
-        """Return the number of rows below the header, blank ones included."""
-        return max(self._outline.rows - self.header_row, 0)
-
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write the whole workbook, with the new cells right of everything that is in this sheet."""
         check_copyable(self.path)
