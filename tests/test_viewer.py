@@ -169,7 +169,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
             run_file, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
         )
         assert index.show(Selection(level="score=5", order="high")) == (400, 400)
-        assert [case.id for case, *_ in index.page(8)] == many[1754::5]
+        assert [case.case for _, case, _ in index.page(8)] == many[1754::5]
         assert len(decoded) == verdicts.PAGE
 
 
