@@ -144,14 +144,6 @@ class OutOfMemory(EngineError):
     """The judge does not fit into memory."""
 
 
-class SealError(EngineError):
-    """This machine can't make the seal that the user requires."""
-
-
-class EngineUnexplained(EngineError):
-    """The engine did not start, and we know no remedy."""
-
-
 class EngineDied(EngineError):
     """The engine stopped answering."""
 

@@ -47,11 +47,6 @@ class Pass(Struct, frozen=True):
     logprob_ids: tuple[int, ...] = ()
     after: str = ""
 
-    @property
-    def continues(self) -> bool:
-        """Whether the pass continues a request."""
-        return bool(self.after)
-
     def excess(self, context: int) -> str:
         """Return why the prompt does not fit into a context of this many tokens; empty if it fits."""
         length = len(self.ids)

@@ -71,10 +71,6 @@ Judge {{{{ answer }}}}.
                 run.jobs.end(job, "stopped", {})
 
 
-def _outcome(value: int) -> Outcome:
-    return Failure("missing-input", "it has no answer") if value < 0 else Verdict({"score": Score(value)})
-
-
 def studies() -> dict[str, Study]:
     """The dozen, by name."""
     rng = np.random.default_rng(12)

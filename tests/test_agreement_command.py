@@ -174,40 +174,6 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
     assert (raters["levels"], raters["special"]) == ([1, 2, 4, 5], [3])
 
 
-def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path) -> None:
-    answers = tmp_path / "answers.run"
-    answers_run(answers, people=False)  # without a sample, so that no label is left out
-    _, worth, _ = answered()
-    halves = np.clip(np.round(2 * worth) / 2, 1, 5)
-    rows = [["id", "score"], *([f"a-{place:03}", half] for place, half in enumerate(halves[:60]))]
-    with (tmp_path / "half.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    between = int(np.sum(halves[:60] % 1 > 0))
-    run("import", answers, "half.csv", "--kind", "human", "--rater", "Dee")
-    with RunFile.read(answers) as read:
-        kept = {record.case_id: record.outcome for record in read.records("Dee")}
-    assert [kept[f"a-{place:03}"].scores["score"].value for place in range(60)] == list(halves[:60])
-    found = figures_in(run("agreement", answers, "--json").out, "pairs", "gpt", "Dee")
-    assert {name for name, row in found.items() if row["value"] is not None} == {
-        name for name, each in COEFFICIENTS.items() if each.of_pairs and not each.needs_levels
-    }
-    difference = scores_of("gpt", worth)[:60] - halves[:60]
-    assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
-    shown = run("summary", answers)
-    assert f"helpful score by Dee: scores between levels count in the mean alone ({between})." in shown.words
-    assert run("report", answers, "--out", "r.html").code == 0
-
-
-def test_intervals_say_that_they_are_a_jackknife(run: Run, tmp_path: Path) -> None:
-    ids = [f"s-{number}" for number in range(60)]
-    rows = [Case(case.id, case.inputs, {"class": str(case.row % 6)}, case.row) for case in cases(ids=ids)]
-    with judged_run(tmp_path / "few.run", rows=rows) as made:
-        add(made, "ann", said(*([1, 4, 5, 2, 4, 4] * 10), ids=ids), kind="human", rows=rows)
-        add(made, "bob", said(*([1, 5, 5, 2, 4, 2] * 10), ids=ids), kind="human", rows=rows)
-    shown = run("agreement", tmp_path / "few.run", "--rater", "ann", "--rater", "bob", "--cluster", "class", "--full")
-    assert "jackknife with log-odds and t" in shown.words
-
-
 NOMINAL = parse_rubric(
     TINY.text.replace("name: tiny", "name: kinds").replace(", special: [3]}", ", scale: nominal}"), "kinds"
 )
@@ -325,32 +291,6 @@ def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: P
     assert sentence and sentence[0] in shown
     assert "means, corrected by people's labels" in shown and "means, corrected by people's labels" not in brief
     assert "The labels were drawn case by case, so it does not matter here which cases belong together." in shown
-
-
-def test_labels_that_are_no_sample_correct_nothing(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "small.run"
-    ids = [f"s-{number}" for number in range(40)]
-    rated = cases(ids=ids)
-    with judged_run(path, rows=rated) as made:
-        scores = [1, 4, 5, 2, 4, 4, 5, 5, 1, 2] * 4
-        add(made, "demo", said(*scores, ids=ids), rows=rated)
-        add(made, "ann", said(*scores, ids=ids[:30]), kind="human", rows=rated[:30])
-        shown = run("agreement", path, "--full")
-        assert "The cases that ann rated were not drawn at random in this run" in shown.words
-        assert not rows(run("agreement", path, "--json").out, "corrected")
-        store_draw(made, rated[:36], range(20), seed=1)
-        elsewhere = run("agreement", path)
-        assert "No rating by ann came from a sheet or page of the sample with seed 1" in elsewhere.words
-        add(made, "ann", said(*scores, ids=ids[:20]), kind="human", rows=rated[:20], sheet=True)
-    shown = run("agreement", path, "--full")
-    assert "20 of ann's 30 labels (sample with seed 1)" in shown.words
-    assert "4 cases are left out of corrected means: the sample was not drawn from them." in shown.words
-    (row,) = rows(run("agreement", path, "--json").out, "corrected")
-    assert row["labelled"] == 20
-    with RunFile.open(path) as again:
-        store_draw(again, rated[:36], range(20, 36), seed=2)
-    shown = run("agreement", path, "--full").words
-    assert "The labels are taken as those of the sample with seed 1." in shown
 
 
 def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path) -> None:

@@ -197,6 +197,7 @@ def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_p
     assert (row["cases"], row["bad"]["value"], row["bad_labels"] + row["good_labels"]) == (70, 0, 35)
     assert row["bad_by_people"]["value"] == pytest.approx(1 / 7, abs=0.01)
     assert notes(out, "bad_about")[0].startswith("demo: these figures are about 70 of 140 cases")
+    assert "40 cases are left out of corrected means" in run("agreement", "may.run", "--full").words
 
 
 def test_each_judge_that_scores_unlabelled_cases_otherwise_is_told_of(run: Run, tmp_path: Path) -> None:

@@ -160,6 +160,9 @@ def test_too_few_labels_say_so() -> None:
     people = np.where(np.arange(50) < 10, 4.0, np.nan)
     strata = np.repeat([0, 1], 25)
     assert corrected_mean(judge, people, SCALE, Survey(strata=strata)) == Undefined("1 of 2 strata have no label")
+    special = tuple(np.arange(50) < few for few in (0, 9))
+    one = corrected_mean(judge, np.where(special[1], np.nan, people), SCALE, special=(special[0], special[1]))
+    assert one == Undefined("1 of the labels has a place on the scale, under 2")
     people[40] = 3
     found = correct(judge, people, strata)
     assert found.corrected.interval == Undefined("a stratum, or the group, has only one label")
@@ -219,13 +222,6 @@ def test_intervals_hold_the_mean_of_cases_that_have_a_place_on_the_scale() -> No
     assert held.min() / 200 > 0.9
     assert abs(np.mean(misses)) < 0.03
     assert np.mean(plain) > 0.2
-
-
-def test_too_few_labels_on_the_scale_are_told() -> None:
-    judge, people, special, _ = draw(2, 60)
-    people[np.flatnonzero(np.isfinite(people))[1:]] = np.nan
-    few = Undefined("1 of the labels has a place on the scale, under 2")
-    assert corrected_mean(judge, people, SCALE, special=special) == few
 
 
 def test_a_corrected_share_holds_the_truth_as_often_as_it_says() -> None:

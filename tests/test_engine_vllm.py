@@ -83,13 +83,6 @@ def test_log_probabilities_are_those_of_the_legal_ids_before_temperature(vllm_ho
     assert found["hot"].logprobs[0] == pytest.approx(first, abs=1e-4)
 
 
-def test_an_id_that_the_grammar_forbids_is_impossible(vllm_host: Engines, make: Maker) -> None:
-    item = make.probing(2)
-    strange = make.tokenizer.token_to_id("a")
-    found = _run(vllm_host, [replace(item, logprob_ids=(*item.logprob_ids, strange))])
-    assert found[item.id].logprobs[0][strange] == -math.inf
-
-
 def test_shares_among_named_ids_are_the_same_with_and_without_a_grammar(vllm_host: Engines, make: Maker) -> None:
     ids = tuple(range(300, 300 + MOST_NAMED))
     held = Pass("held", make.ids("Judge."), f"start: <[300-{ids[-1]}]>\n", 1, logprob_ids=ids)

@@ -12,7 +12,7 @@ from pathway_local.engines.child import _cause
 from pathway_local.engines.start_error import REMEDIES, start_error
 from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
-from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 
 WRAPPER = Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above. Failed core")
 GIB = 1 << 30
@@ -91,7 +91,7 @@ def test_common_causes_have_a_hint(kind: str, message: str, expected: type, said
 
 def test_any_other_cause_is_shown_with_the_last_lines_and_where_all_of_them_go(tmp_path: Path) -> None:
     error = start_error(VLLM, WRAPPER, _traceback("KeyError: 'rope'", "", "\x1b[31mred\x1b[0m\x07 bell"))
-    assert type(error) is EngineUnexplained
+    assert type(error) is EngineError
     assert "KeyError: 'rope' | red bell" in str(error) and "--engine-log FILE" in error.hint
     assert "\x1b" not in str(error)
     assert str(tmp_path) in start_error(VLLM, Failed(kind="KeyError", message="'rope'"), "", log=tmp_path).hint

@@ -76,6 +76,7 @@ def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: P
     for options in ((), ("--full",)):
         shown = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", *options)
         assert "scores between the levels of the scale" not in shown.words
+    assert "plain score by ann: scores between levels count in the mean alone (1)." in run("summary", "may.run").words
     # Two judges are then compared by Spearman unasked.
     (judges,) = rows(run("agreement", tmp_path / "may.run", "--json").out, "judges")
     assert judges["coefficient"] == "spearman" and judges["difference"]["value"] is not None

@@ -165,6 +165,8 @@ def test_special_and_nominal_scores_are_right_as_most_people_gave_them() -> None
     assert not _differs(0, [0, 0, 4], 0, (1, 2, 3, 4), special=(0,))
     assert _differs(0, [0, 4, 4], 0, (1, 2, 3, 4), special=(0,))
     assert _differs(4, [0, 0, 4], 0, (1, 2, 3, 4), special=(0,))
+    right = [own for own in (0, 1, 2, 3, 4) if not _differs(own, [0, 4], 0, (1, 2, 3, 4), special=(0,))]
+    assert right == [0, 4], "as many gave a special score as a level"
     assert not _differs(1, [1, 2], 0, (1, 2, 3), nominal=True)
     assert _differs(3, [1, 2, 2], 0, (1, 2, 3), nominal=True)
 
@@ -184,11 +186,6 @@ def test_one_score_of_several_people_is_stored(people: list[float], nominal: boo
     """A level comes before the special 3, the lower of two middles or of two most frequent before the other."""
     matrix = _matrix((1, 2, 3), nominal=True) if nominal else _matrix((1, 2, 4), (3,))
     assert people_say(matrix, people)[0] == stored
-
-
-def test_where_as_many_people_give_a_special_score_as_a_level_both_are_right() -> None:
-    right = [own for own in (0, 1, 2, 3, 4) if not _differs(own, [0, 4], 0, (1, 2, 3, 4), special=(0,))]
-    assert right == [0, 4]
 
 
 def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ...], **more: Any) -> bool:
@@ -251,15 +248,10 @@ def test_every_command_of_the_page(tmp_path: Path, run: Run) -> None:
     assert not any(each["failure"] for each in _exported(run, path, "combined"))
 
 
-def test_a_promise_is_the_same_with_its_rubric_named(tmp_path: Path, run: Run) -> None:
-    promise = (handed_run(tmp_path / "my.run"), "--against", "committee", "--error", "0.1", "--store", "both")
-    for named in ((), ("--rubric", "sound"), ()):
-        assert run("handover", *promise, *named).code == 0
-
-
 def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
-    run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")
+    for named in ((), ("--rubric", "sound"), ()):
+        assert run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both", *named).code == 0
     said = run("handover", path, "--against", "committee", "--error", "0.2", "--store", "both")
     assert said.code and "options.error was 0.1, now 0.2" in said.err and "--store NAME" in said.err
     assert said.out.strip(), "the answer is shown before anything is stored"

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import (
@@ -10,7 +9,6 @@ from pathway_local.statistics.intervals import (
     linked_clusters,
     standing,
     tailed_freedom,
-    wilson,
 )
 
 
@@ -18,12 +16,6 @@ def test_groups_that_share_a_cluster_through_any_case_belong_together() -> None:
     groups, clusters = np.array([0, 0, 1, 1, 2, 3, 4, 4]), np.array([7, 8, 8, 9, 9, 5, 6, 4])
     first, second, third, *alone = linked_clusters(groups, clusters, 5).tolist()
     assert first == second == third and len({first, *alone}) == 3
-
-
-@pytest.mark.parametrize(("successes", "cases"), [(0, 10), (1, 7), (35, 40), (40, 40)])
-def test_a_share_has_wilsons_interval(successes: int, cases: int) -> None:
-    found = wilson(successes, cases)
-    assert (found.low, found.high) == pytest.approx(proportion_confint(successes, cases, method="wilson"), abs=1e-12)
 
 
 def test_the_interval_on_keeps_on_the_scale_and_leans_to_the_middle() -> None:

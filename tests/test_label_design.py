@@ -49,24 +49,16 @@ def test_labels_from_another_file_are_not_the_samples(run: Run, made: RunFile) -
     assert "No rating by ann came from a sheet or page of the sample with seed 7" in shown.words
 
 
-def test_picked_labels_correct_nothing(run: Run, made: RunFile) -> None:
-    """Ten of the drawn cases were picked before, and are not among the labels of the sheet: they count as missing."""
-    label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
-    found = run("agreement", made.path, "--json").out
-    (row,) = rows(found, "corrected")
-    assert row["labels_only"]["value"] == pytest.approx(
-        np.mean([truth(place) for place in DRAWN if place not in PICKED])
-    )
-    assert (row["labelled"], row["cases"]) == (30, SIZE)
-    assert "30 of ann's 70 labels (sample with seed 7)" in " ".join(sentences(found))
-
-
 def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     before = run("agreement", made.path, "--json").out
     assert {row["cases"] for row in rows(before, "pairs")} == {len(PICKED)}
     assert "ann labelled less than half of any sample" in notes(before, "worked_on_no_sample")[0]
     label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
     out = run("agreement", made.path, "--json").out
+    (row,) = rows(out, "corrected")
+    mean = np.mean([truth(place) for place in DRAWN if place not in PICKED])
+    assert (row["labels_only"]["value"], row["labelled"], row["cases"]) == (pytest.approx(mean), 30, SIZE)
+    assert "30 of ann's 70 labels (sample with seed 7)" in " ".join(sentences(out))
     assert {row["cases"] for row in rows(out, "pairs")} == {30}
     assert "30 of ann's 70 ratings count" in notes(out, "picked_left_out")[0]
     assert [(each["scored"], each["rated"]) for each in rows(out, "raters") if each["rater"] == "ann"] == [(30, 70)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.errors import EngineMissing, OutOfMemory
+from pathway_local.errors import EngineError, EngineMissing, OutOfMemory
 from pathway_local.judges import engine_settings, placement
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
@@ -153,32 +153,41 @@ def gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "uses_gpu", lambda: True)
 
 
-def test_a_judge_for_a_gpu_is_refused_where_there_is_none() -> None:
-    with pytest.raises(EngineMissing, match="'j' needs a GPU of 21 GB, and this machine has none") as error:
-        check_fits_here(_spec(weights_gb=16.4), _machine())
-    assert "`j: {cpu: true}`" in error.value.hint
-    with pytest.raises(EngineMissing) as error:
-        check_fits_here(_spec(weights_gb=160), _machine())
-    assert "cpu: true" not in error.value.hint
-
-
-def test_a_folder_is_told_the_whole_entry() -> None:
-    with pytest.raises(EngineMissing) as error:
-        check_fits_here(_spec(weights_gb=16, source="/models/x", origin=FOLDER), _machine())
-    assert "`mine: {source: /models/x, cpu: true}`" in error.value.hint
-
-
 def test_small_judges_and_those_that_say_so_run_without_a_gpu() -> None:
     for keys in ({"weights_gb": 2.9}, {"weights_gb": 16.4, "cpu": True}):
         assert check_fits_here(_spec(**keys), _machine()) == Placement(0)
-    with pytest.raises(EngineMissing):
-        check_fits_here(_spec(weights_gb=2.9, cpu=False), _machine())
 
 
-def test_too_little_main_memory_is_refused_with_the_arithmetic() -> None:
-    said = r"1.4 GB of weights, and 1.5 GB beside them; 2.0 GB of memory are free"
-    with pytest.raises(OutOfMemory, match=said):
-        check_fits_here(_spec(weights_gb=1.4, cpu=True), _machine(memory=2))
+REFUSED: list[tuple[dict[str, object], Machine, type[EngineError], str, str]] = [
+    ({"weights_gb": 16.4}, _machine(), EngineMissing, "'j' needs a GPU of 21 GB, and this mach", "`j: {cpu: true}`"),
+    ({"weights_gb": 2.9, "cpu": False}, _machine(), EngineMissing, "this machine has none", "judges list"),
+    (
+        {"weights_gb": 16.4, "source": "/models/x", "origin": FOLDER},
+        _machine(),
+        EngineMissing,
+        "this machine has none",
+        "`mine: {source: /models/x, cpu: true}`",
+    ),
+    ({"weights_gb": 1.4}, _machine(memory=2), OutOfMemory, "1.4 GB of weights, and 1.5 GB .* 2.0 GB of memory", ""),
+    ({"weights_gb": 16.4}, _machine(16), OutOfMemory, "the engine takes 14.4 of 16.0 GB of GPU memory$", "judges list"),
+    ({"weights_gb": 3}, _machine(24, used=22), OutOfMemory, "programs hold 22.0 GB .* takes 0.5 of 24.0 GB", ""),
+    ({}, _machine(24, used=24), OutOfMemory, "other programs hold 24.0 GB .* takes 0.0 of 24.0 GB", ""),
+]
+
+
+@pytest.mark.parametrize(("keys", "machine", "error", "said", "hint"), REFUSED)
+def test_a_judge_without_a_place_is_refused_with_the_arithmetic(
+    keys: dict[str, object],
+    machine: Machine,
+    error: type[EngineError],
+    said: str,
+    hint: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(placement, "uses_gpu", lambda: bool(machine.gpus))
+    with pytest.raises(error, match=said) as raised:
+        check_fits_here(_spec(**keys), machine)
+    assert hint in raised.value.hint
 
 
 def test_an_engine_built_for_the_processor_does_not_use_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,14 +195,6 @@ def test_an_engine_built_for_the_processor_does_not_use_the_gpu(monkeypatch: pyt
     with pytest.raises(EngineMissing, match="runs only on the processor") as error:
         check_fits_here(_spec(weights_gb=16.4), _machine(80))
     assert "./scripts/setup --gpu" in error.value.hint
-
-
-@pytest.mark.usefixtures("gpu_engine")
-def test_a_judge_that_does_not_fit_is_told_why() -> None:
-    said = r"16.4 GB of weights, and 1.5 GB beside them; the engine takes 14.4 of 16.0 GB of GPU memory$"
-    with pytest.raises(OutOfMemory, match=said) as error:
-        check_fits_here(_spec(weights_gb=16.4), _machine(16))
-    assert "judges list" in error.value.hint
 
 
 @pytest.mark.usefixtures("gpu_engine")
@@ -236,15 +237,6 @@ def test_the_share_of_a_gpu_is_what_is_free_less_a_margin(
     found = check_fits_here(_spec(weights_gb=3, engine={"tensor_parallel_size": len(gpus)}), _machine(*gpus, used=used))
     assert found.share == share
     assert note in found.note
-
-
-@pytest.mark.usefixtures("gpu_engine")
-def test_a_gpu_that_is_almost_full_is_refused_with_the_arithmetic() -> None:
-    said = r"3.0 GB of weights, and 1.5 GB beside them; other programs hold 22.0 GB .* takes 0.5 of 24.0 GB"
-    with pytest.raises(OutOfMemory, match=said):
-        check_fits_here(_spec(weights_gb=3), _machine(24, used=22))
-    with pytest.raises(OutOfMemory, match=r"other programs hold 24.0 GB .* takes 0.0 of 24.0 GB"):
-        check_fits_here(JudgeSpec(name="j", source="a/b"), _machine(24, used=24))
 
 
 @pytest.mark.usefixtures("gpu_engine")

@@ -18,13 +18,11 @@ def test_as_many_are_needed_as_the_power_says() -> None:
     assert isinstance(units_to_detect(1e-9, 1.0, 0.05), Undefined)
 
 
-def test_what_labels_can_not_change_may_be_too_much() -> None:
+def test_a_plan_is_at_least_the_least_and_at_most_the_file() -> None:
     apart = np.random.default_rng(1).normal(size=300)
     assert labels_for_width(Pilot(3.0, apart, 0, 1000, (1, 5)), 3.0) == LEAST
     assert labels_for_width(Pilot(3.0, apart[:15], 0, 15, (1, 5)), 3.0) == 15, "a file may have fewer than the least"
     assert labels_for_width(Pilot(3.0, apart[:60], 60, 60, (1, 5)), 0.01) == 60, "labels of all leave nothing to chance"
-    beyond = labels_for_width(Pilot(3.0, apart, 0, 300, (1, 5), noise=5.0), 0.1)
-    assert isinstance(beyond, Undefined) and "300" in beyond.reason
 
 
 def test_three_labels_alike_divide_nothing_by_zero() -> None:

@@ -70,13 +70,6 @@ def test_a_gated_judge_says_so() -> None:
     assert [spec.name for spec in load_registry() if spec.gated] == ["llama-3.3-70b"]
 
 
-def test_one_line_is_enough(tmp_path: Path) -> None:
-    folder = _model(tmp_path / "my-judge")
-    spec = _load(tmp_path, f"mine: {{source: {folder}}}").get("mine")
-    assert spec.context == 2048
-    assert weights_folder(spec) == folder
-
-
 def test_a_folder_beside_the_file(tmp_path: Path) -> None:
     folder = _model(tmp_path / "models" / "my-judge")
     assert weights_folder(_load(tmp_path, "mine: {source: ./models/my-judge}").get("mine")) == folder

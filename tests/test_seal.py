@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pathway_local.engines.engines import Engines
-from pathway_local.errors import SealError
+from pathway_local.errors import EngineError
 from pathway_local.passes import Pass
 from pathway_local.sealing import seal
 from pathway_local.sealing.gatekeeper import Gatekeeper
@@ -94,7 +94,7 @@ def test_required_takes_the_whole_seal_alone_and_anything_less_is_told(parts: tu
     found = Seal(*parts, why)
     assert bool(found.missing) == (not all(parts) or bool(why))
     assert why in found.missing
-    with pytest.raises(SealError, match=re.escape(str(found))) if found.missing else nullcontext():
+    with pytest.raises(EngineError, match=re.escape(str(found))) if found.missing else nullcontext():
         found.require()
     assert Seal.recorded(json.loads(json.dumps(asdict(found)))) == found
 

@@ -82,7 +82,7 @@ def test_thinking_is_free_and_then_the_format_holds(judge: tuple[JudgeSpec, Judg
     assert how is not None
     passes, completion = drawn(spec, tokenizer, "hmm, let me see what is there", budget)
     free, reply = passes[0], passes[1]
-    assert [item.continues for item in passes] == [False, *[True] * (len(passes) - 1)]
+    assert [bool(item.after) for item in passes] == [False, *[True] * (len(passes) - 1)]
     assert free.grammar is None
     assert free.max_tokens == budget
     assert tokenizer.id_of(how.end) in free.stop_ids
@@ -103,7 +103,7 @@ def test_without_thinking_the_reply_is_asked_for_at_once(judge: tuple[JudgeSpec,
     assert how is not None
     passes, completion = drawn(spec, tokenizer, "", 0)
     assert passes[0].grammar is not None
-    assert [item.continues for item in passes] == [False, *[True] * (len(passes) - 1)]
+    assert [bool(item.after) for item in passes] == [False, *[True] * (len(passes) - 1)]
     assert completion.thinking == ""
     text = tokenizer.text(list(passes[0].ids))
     assert how.skip in text

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from pathway_local.cli.terminal import notice, talk
-from pathway_local.errors import CasesError, ColumnsError, SealError, UsageError
+from pathway_local.errors import CasesError, ColumnsError, EngineError, UsageError
 from pathway_local.judging.plan import columns_by_input
 from pathway_local.ratings.cases_given import Given
 from pathway_local.rubrics.rubric import Rubric
@@ -70,10 +70,10 @@ def tell_exposed(*files: Path, strict: bool = False) -> None:
 
 
 def close_off(*, required: bool = False) -> None:
-    """Prevent this process, which will read cases, from opening sockets; if `required`, raise SealError if it can't."""
+    """Prevent this process, which will read cases, from opening sockets; raise EngineError if `required` fails."""
     if not give_up_sockets():
         if required:
-            raise SealError("this kernel can't keep the process that reads the cases from opening sockets", NO_FILTER)
+            raise EngineError("this kernel can't keep the process that reads the cases from opening sockets", NO_FILTER)
         notice("this kernel filters no system calls: only our own code keeps this process off the network")
 
 

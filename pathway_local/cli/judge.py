@@ -155,7 +155,7 @@ def heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T], progress: JobPro
 
 
 def _close_off(wanted: Wanted) -> None:
-    """Prevent this process, which will read the cases, from opening sockets. Raises SealError."""
+    """Prevent this process, which will read the cases, from opening sockets. Raises EngineError."""
     check_seal(wanted)
     if wanted == "off":
         notice("not sealed, as you asked: the engine's libraries can reach the network")

@@ -3,12 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
 from pathway_local.engines.process import LOOK, Gone, wait_for
-from pathway_local.engines.supervised_engine import Notify, SupervisedEngine
+from pathway_local.engines.supervised_engine import Notify, SupervisedEngine, Waiting
 from pathway_local.errors import EngineDied, EngineError, Stopped
 from pathway_local.passes import EngineFacts, Pass, PassResult
 
@@ -24,20 +24,6 @@ LOADED = 0.1
 """Seconds after which we look whether an engine is loaded again, while others work."""
 
 _LEAVE_OUT = "Verdicts so far are stored, those cases as failures: leave them out if this happens again."
-
-
-@dataclass(slots=True)
-class Waiting:
-    """A pass that no engine holds or that one holds now, and what is known of it.
-
-    `strikes` counts the deaths at which an engine held it, `died_in` is the engine of the last one, and `prefers` the
-    one whose prefix cache has its prompt.
-    """
-
-    item: Pass
-    strikes: int = 0
-    died_in: SupervisedEngine | None = None
-    prefers: SupervisedEngine | None = None
 
 
 class Engines:
@@ -74,7 +60,6 @@ class Engines:
         self._names = {host: f"engine {number}" for number, host in enumerate(hosts, 1)}
         self.hosts = list(hosts)
         self._waiting: deque[Waiting] = deque()
-        self._held: dict[str, Waiting] = {}
         self._done: list[PassResult] = []
         self._in_flight = 0
         self._engine_of: dict[str, SupervisedEngine] = {}
@@ -100,7 +85,7 @@ class Engines:
         """Enqueue a pass and return at once."""
         self._in_flight += 1
         one = Waiting(item, prefers=self._engine_of.get(item.after))
-        self._waiting.appendleft(one) if item.continues else self._waiting.append(one)
+        self._waiting.appendleft(one) if item.after else self._waiting.append(one)
         self._deal()
 
     def results(self) -> list[PassResult]:
@@ -159,14 +144,13 @@ class Engines:
         while self._waiting and ready:
             host = min(ready, key=lambda each: len(each.held))
             if one := self._next_for(host):
-                self._held[one.item.id] = one
-                host.send(one.item)
+                host.send(one)
             else:
                 ready.remove(host)
 
     def _next_for(self, host: SupervisedEngine) -> Waiting | None:
         """Take the first pass from the queue that the engine may get now."""
-        if len(host.held) >= host.most or any(self._held[name].strikes > 1 for name in islice(host.held, 1)):
+        if len(host.held) >= host.most or any(each.strikes > 1 for each in islice(host.held.values(), 1)):
             return None  # a pass with two strikes is alone in its engine
         for at, one in enumerate(self._waiting):
             if self._may_get(host, one):
@@ -216,8 +200,6 @@ class Engines:
 
     def _take(self, host: SupervisedEngine, results: list[PassResult]) -> None:
         self._done += results
-        for result in results:
-            del self._held[result.id]
         if len(self._names) > 1:
             self._engine_of.update((result.id, host) for result in results)
             while len(self._engine_of) > REMEMBERED:
@@ -225,17 +207,16 @@ class Engines:
 
     def _handle_exit(self, host: SupervisedEngine, how: str) -> None:
         """Clean up after a death, count strikes, and put the passes in flight back in front of the queue."""
-        ended, held, memory = host.end()
-        ones = [self._held.pop(item.id) for item in held]
+        ended, ones, memory = host.end()
         # Its prefix cache is gone.
         self._engine_of = {name: each for name, each in self._engine_of.items() if each is not host}
-        for one in (*ones, *self._waiting, *self._held.values()):
+        for one in (*ones, *self._waiting, *(one for each in self.hosts for one in each.held.values())):
             one.prefers = None if one.prefers is host else one.prefers
-        if memory and len(held) > 1:
-            host.most = len(held) // 2
-            told = f"memory ran out with {len(held)} requests in flight: continuing with {host.most} at a time"
+        if memory and len(ones) > 1:
+            host.most = len(ones) // 2
+            told = f"memory ran out with {len(ones)} requests in flight: continuing with {host.most} at a time"
         else:
-            told = f"the engine {how or ended} with {len(held)} requests in flight: restarting it"
+            told = f"the engine {how or ended} with {len(ones)} requests in flight: restarting it"
             ones = self._struck(host, ones)
         self._tell(host, told)
         self._waiting.extendleft(reversed(ones))

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
@@ -80,7 +79,6 @@ class EngineProcess:
             raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray(first)
-        self._sending = threading.Lock()
         self._frames = Frames(FROM_ENGINE)
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
@@ -121,14 +119,13 @@ class EngineProcess:
 
     def send(self, message: ToEngine) -> None:
         """Buffer a message; it is written together with others, at the latest by the next `receive`."""
-        with self._sending:
-            self._unsent += frame(message)
+        self._unsent += frame(message)
         if len(self._unsent) >= TOGETHER:
             self.flush()
 
     def flush(self) -> None:
         """Write what the process takes now."""
-        with self._sending, suppress(BlockingIOError):
+        with suppress(BlockingIOError):
             while self._unsent:
                 try:
                     written = os.write(self._out, self._unsent)

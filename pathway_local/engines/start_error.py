@@ -6,7 +6,7 @@ from pathlib import Path
 from pathway_local import errors
 from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.wire import Failed
-from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
+from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.system.machine import CPU_BUILD
 
 SHOWN, LINES = 400, 4
@@ -84,7 +84,7 @@ def start_error(
     if failed.memory:
         return OutOfMemory(said, SMALLER)
     last = [one_line(line) for line in printed.splitlines() if line.strip()][-LINES:]
-    return EngineUnexplained(": ".join([said, *([" | ".join(last)] if last else [])]), look_there(log))
+    return EngineError(": ".join([said, *([" | ".join(last)] if last else [])]), look_there(log))
 
 
 def look_there(log: Path | None) -> str:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from pathway_local.engines.engine_list import engine_kind
@@ -16,12 +17,26 @@ from pathway_local.sealing.seal import Seal, Wanted
 Notify = Callable[[str], None]
 
 
+@dataclass(slots=True)
+class Waiting:
+    """A pass without a result, and what is known of it.
+
+    `strikes` counts the deaths at which an engine held it, `died_in` is the engine of the last one, and `prefers` the
+    one whose prefix cache has its prompt.
+    """
+
+    item: Pass
+    strikes: int = 0
+    died_in: "SupervisedEngine | None" = None
+    prefers: "SupervisedEngine | None" = None
+
+
 class SupervisedEngine:
     """One engine: loads it, sends it passes and receives their results.
 
     `hang_limit` is in seconds; the default is the engine's own. `log` receives everything that the engine prints while
-    it loads. `held` are the passes in flight; their
-    number stays below `most`. `deaths` and `culprits` count in a row, without a result between them.
+    it loads. `held` are the passes in flight; their number stays below `most`. `deaths` and `culprits` count in a row,
+    without a result between them.
     """
 
     def __init__(
@@ -39,7 +54,7 @@ class SupervisedEngine:
         self.facts: EngineFacts | None = None
         self.seal = Seal()
         self.process: EngineProcess | None = None
-        self.held: dict[str, Pass] = {}
+        self.held: dict[str, Waiting] = {}
         self.most = self._kind.window(config)
         self.deaths = self.culprits = 0
         self._memory_ran_out, self._cause = False, ""
@@ -69,13 +84,13 @@ class SupervisedEngine:
                 notify(f"{self._log} is incomplete: {said}")
         raise start_error(self._kind, loaded, process.output.text, ended, self._log)
 
-    def send(self, item: Pass) -> None:
+    def send(self, one: Waiting) -> None:
         """Send a pass to the engine; returns at once."""
         assert self.process
         if not self.held:
             self._heard = time.monotonic()
-        self.held[item.id] = item
-        self.process.send(Work(item))
+        self.held[one.item.id] = one
+        self.process.send(Work(one.item))
 
     def receive(self) -> list[PassResult]:
         """Return the results that have arrived, possibly none. Raises Gone if the process has ended."""
@@ -106,7 +121,7 @@ class SupervisedEngine:
         """Return the seconds until the engine counts as dead if it says nothing."""
         return max(0.0, self._heard + self.hang_limit - time.monotonic())
 
-    def end(self) -> tuple[str, list[Pass], bool]:
+    def end(self) -> tuple[str, list[Waiting], bool]:
         """Kill the process; return how it ended, the passes that it held, and whether memory ran out."""
         assert self.process
         process, self.process = self.process, None

@@ -182,7 +182,7 @@ class VllmEngine:
         try:
             # The cache still has the prompt of a pass that continues another, but not for long: it goes first. A core
             # of its own process takes a whole number only: a bool ends its thread of requests, and it waits for ever.
-            place = 0 if item.continues else 1
+            place = 0 if item.after else 1
             self._engine.add_request(number, tokens_input(ids), sampling_params(item), priority=place)
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.

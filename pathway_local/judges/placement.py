@@ -99,7 +99,6 @@ def place(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> 
     if spec.cpu or (own is not None and own <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set):
         return ()
     slowly = f" To let it run on the processor, slowly, put {spec.to_add('cpu: true')} into your models.yaml."
-    slowly = slowly if own is None or own < machine.free_memory else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
         raise EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")

@@ -16,15 +16,8 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import Survey, corrected_share
-from pathway_local.statistics.figure import (
-    BoolArray,
-    Estimate,
-    FloatArray,
-    IntArray,
-    Interval,
-    Reason,
-    undefined_estimate,
-)
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Interval, Reason
+from pathway_local.statistics.figure import undefined_estimate as undefined
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
 
@@ -119,15 +112,16 @@ class BadAnswers:
         if isinstance(self.design, LabelDesign) and (drawn := scored & (self.design.design.probability > 0)).any():
             scored = drawn
         found = self._share(own, scored, UNSCORED)
+        row: Row = {"rater": self.matrix.raters[place].name, "cases": int(scored.sum())}
         if self.matrix.raters[place].kind == "human":
-            return {"cases": int(scored.sum()), "bad_by_people": found}
-        row: Row = {"cases": int(scored.sum()), "bad": found}
+            return row | {"bad_by_people": found}
+        row |= {"bad": found}
         if not self.people:
             return row
         both = scored & np.isfinite(self.labels)
         if inside is not None and both.sum() < self.smallest:
             few = Reason("under {smallest} of its cases are labelled", smallest=self.smallest)
-            return row | {"bad_by_people": undefined_estimate(few if scored.any() else UNSCORED)}
+            return row | {"bad_by_people": undefined(few if scored.any() else UNSCORED)}
         row["bad_by_people"] = self._by_people(own, place, scored)
         bad, good = both & (self.labels == 1), both & (self.labels == 0)
         for such, wrong, labels, mistakes, none in (
@@ -141,7 +135,7 @@ class BadAnswers:
     def _share(self, hits: FloatArray, such: BoolArray, none: str, *, drawn: bool = False) -> Estimate:
         """The share of hits among such cases, or why there are `none`; of `drawn` ones, each stands for its stratum."""
         if not such.any():
-            return undefined_estimate(none)
+            return undefined(none)
         weights = None
         if drawn and isinstance(self.design, LabelDesign) and self.design.design.sample.strata:
             strata, whole = self.design.design.strata, np.asarray(self.design.design.probability > 0)
@@ -154,27 +148,26 @@ class BadAnswers:
         if labelled[scored].all():
             return self._share(self.labels, scored, UNSCORED)
         if not isinstance(self.design, LabelDesign):
-            return undefined_estimate("people labelled no random sample of the answers")
+            return undefined("people labelled no random sample of the answers")
         design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
         drawn, of_people = np.asarray(design.probability > 0), self.design.random & ~labelled
         if not (scored & drawn).any():
-            return undefined_estimate("no case is among those from which the sample was drawn")
+            return undefined("no case is among those from which the sample was drawn")
         strata = design.strata[drawn] if design.sample.strata else None
         survey = Survey(strata=strata, inside=scored[drawn])
         return corrected_share(own[drawn], self.labels[drawn], (special[drawn], of_people[drawn]), survey)
 
-    def rows(self, places: Sequence[int], by: str = "") -> Iterator[tuple[int, Row]]:
+    def rows(self, places: Sequence[int], by: str = "") -> Iterator[Row]:
         """Yield the row of each of these raters, and behind it those of its groups that are large enough."""
         codes, names = self.matrix.codes(by) if by else (np.empty(0), ())
         for place in places:
-            name = self.matrix.raters[place].name
-            yield place, {"rater": name, **self.row(place)}
+            yield self.row(place)
             for code, group in enumerate(names):
                 row = self.row(place, np.asarray(codes == code))
                 if 0 < int(str(row["cases"])) < self.smallest:
                     self.hidden.add(group)
                 else:
-                    yield place, {"rater": name, "group": group, **row}
+                    yield row | {"group": group}
 
     def mean(self, place: int, inside: BoolArray | None = None) -> Estimate:
         """The mean of a rater's scores, of all cases or those inside."""
@@ -183,10 +176,10 @@ class BadAnswers:
         clusters = None if self.clusters is None else self.clusters[such]
         return scale_mean(scores[such], [*map(float, levels)], clusters)
 
-    def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
+    def answers(self, rows: Sequence[Row]) -> Iterator[Note]:
         """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
-        for number, (place, row) in enumerate(rows):
-            told: dict[str, object] = {"judge": self.matrix.raters[place].name, "people": self.who}
+        for number, row in enumerate(rows):
+            told: dict[str, object] = {"judge": row["rater"], "people": self.who}
             told |= {"rubric": score_title(self.matrix.rubric, self.matrix.score), "levels": self._levels()}
             bad, good = (int(str(row.get(name) or 0)) for name in ("bad_labels", "good_labels"))
             found = bad - int(str(row.get("passed") or 0))
@@ -212,11 +205,11 @@ class BadAnswers:
             told = SampledLabels(self.whole, self.people, self.design).missing(judges)
             yield from (note for note in told if note.kind == "warning")
 
-    def left_out(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
+    def left_out(self, rows: Sequence[Row]) -> Iterator[Note]:
         """Yield a note for each judge whose figures are about some of the cases alone."""
-        for place, row in rows:
+        for row in rows:
             if row["cases"] != len(self.labels):
-                told = {"judge": self.matrix.raters[place].name, "cases": row["cases"], "every": len(self.labels)}
+                told = {"judge": row["rater"], "cases": row["cases"], "every": len(self.labels)}
                 yield Note("bad_about", told, "note")
 
     @property
@@ -233,7 +226,7 @@ class BadAnswers:
         return Note("bad_level" if len(self.levels) == 1 or self.matrix.nominal else "bad_up_to", told)
 
 
-Judged = tuple[BadAnswers, Sequence[tuple[int, Row]]]
+Judged = tuple[BadAnswers, Sequence[Row]]
 """A score's bad answers with the rows of its judges."""
 
 
@@ -273,15 +266,14 @@ def bad_table(
     for each in found:
         named = each.matrix.places(raters) or range(len(each.matrix.raters))
         judges, people = ([place for place in each.matrix.scoring(*kinds) if place in named] for kinds in KINDS)
-        made = [*each.rows(judges or people, by)]
-        made = [(place, row) for place, row in made if not values or row.get("group") in values]
-        told.append((each, [(place, row) for place, row in made if "group" not in row] if judges else []))
+        made = [row for row in each.rows(judges or people, by) if not values or row.get("group") in values]
+        told.append((each, [row for row in made if "group" not in row] if judges else []))
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
             notes.append(Note("hidden_groups", left_out, "note"))
         notes += [*each.cautions(judges), *each.left_out(told[-1][1])]
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
-        rows += [{**shared, **row} for _, row in made]
+        rows += [{**shared, **row} for row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
     columns += [Column("rubric"), Column("score", usual="score", below=True), Column("levels", "levels")]
     if rows:
@@ -316,8 +308,7 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
         judges, people = (each.matrix.scoring(*kinds) for kinds in KINDS)
         for first in [*judges, *people][:1]:
             tables.append(_chatbots(each, first, by))
-            rows = [(place, each.row(place)) for place in judges]
-            told.append((each, rows))
+            told.append((each, [*map(each.row, judges)]))
             steps.append(next_step(each))
     return tables, [*sentences(told), *(step for at, step in enumerate(steps) if step not in steps[:at])]
 
@@ -326,7 +317,7 @@ def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
     """How good each value of the column `by` is, or all cases, by a rater's column."""
     matrix = found.matrix
     codes, names = matrix.codes(by) if by else (np.empty(0), ())
-    made = [row for _, row in found.rows([first], by) if not by or "group" in row]
+    made = [row for row in found.rows([first], by) if not by or "group" in row]
     for row in made:
         row["mean"] = found.mean(first, np.asarray(codes == names.index(str(row["group"]))) if by else None)
     shown = [row.get("bad_by_people") for row in made]

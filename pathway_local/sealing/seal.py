@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from pathway_local.errors import SealError
+from pathway_local.errors import EngineError
 from pathway_local.sealing import landlock
 from pathway_local.sealing.filter import install
 from pathway_local.sealing.landlock import Files
@@ -78,9 +78,9 @@ class Seal:
         return "; ".join([*said, *([self.why] if self.why else [])])
 
     def require(self) -> None:
-        """Raise SealError unless nothing is missing."""
+        """Raise EngineError unless nothing is missing."""
         if self.missing:
-            raise SealError(f"the engine can't be sealed completely (only: {self}): {self.missing}", COMPLETE)
+            raise EngineError(f"the engine can't be sealed completely (only: {self}): {self.missing}", COMPLETE)
 
 
 OFF = Seal(why="NOT SEALED: you gave --seal off")

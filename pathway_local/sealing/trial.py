@@ -34,7 +34,7 @@ def try_seal(*, cuda: bool = False) -> tuple[Seal, str]:
 
 
 def check_seal(wanted: Wanted) -> None:
-    """Raise SealError, before any work, if the seal is required and an engine's process would not get it here."""
+    """Raise EngineError, before any work, if the seal is required and an engine's process would not get it here."""
     if wanted == "required":
         try_seal()[0].require()
 

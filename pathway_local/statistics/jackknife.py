@@ -111,7 +111,7 @@ def estimates(
     Kott (2001). Shares have Wilson's interval, figures with bounds the t interval of their log-odds.
     """
     rows = Rows.of(scores, clusters)
-    whole = {name: _value(figure, rows) for name, figure in figures.items()}
+    whole = {name: value_of(figure, rows) for name, figure in figures.items()}
     known = {name: figure for name, figure in figures.items() if not isinstance(whole[name], Undefined)}
     left = {name: np.empty(0) for name in known}
     if rows.clusters > 1 and known:
@@ -126,7 +126,8 @@ def estimates(
     return found
 
 
-def _value(figure: Figure, rows: Rows) -> float | Undefined:
+def value_of(figure: Figure, rows: Rows) -> float | Undefined:
+    """The figure of these rows, or why it has none."""
     if rows.cases < max(figure.needs, 1):
         return Undefined("there is only one case" if rows.cases else "there is no case to compare")
     value = float(figure.measure(rows.scores, rows.counts[None, :])[0])

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pathway_local.statistics.figure import FloatArray, Reason, Undefined
+from pathway_local.statistics.figure import FloatArray, Undefined
 from pathway_local.statistics.intervals import LEVEL, t_quantile
 
 POWER = 0.8
@@ -38,15 +38,13 @@ class Pilot:
     scale: tuple[float, float]
 
 
-def labels_for_width(pilot: Pilot, half_width: float) -> int | Undefined:
+def labels_for_width(pilot: Pilot, half_width: float) -> int:
     """The least number of labels, those that are there included, whose interval is as narrow in 80% of the samples.
 
     The samples are drawn. Labels to come are like those that are there, up to the chance that these are no fair picture
     (a Bayesian bootstrap: Rubin 1981), and one of each end of the scale may be among them.
     """
     low, high = min(max(LEAST, pilot.there), pilot.cases), pilot.cases
-    if not _reached(pilot, high, half_width):
-        return Undefined(Reason("even labels of all {cases:,} are too few", cases=pilot.cases))
     low -= 1
     while high - low > 1:
         middle = (low + high) // 2

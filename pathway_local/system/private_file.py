@@ -173,9 +173,10 @@ def _reached_by(places: Sequence[tuple[Path, int]], file: Path) -> str:
     owner = file.stat().st_uid
     for place, wanted in places:
         status = place.stat()
-        # With an access list the group's bits are the most that it grants to anybody it names (acl(5)).
-        given = status.st_mode | (0 if _is_own(place, status.st_gid, owner) else status.st_mode >> 3)
-        if given & wanted != wanted:
+        if status.st_mode & wanted == wanted:
+            continue
+        # With an access list these bits are the most that it grants to anybody it names (acl(5)).
+        if status.st_mode >> 3 & wanted != wanted or _is_own(place, status.st_gid, owner):
             return ""
     return "other users of this machine"
 
