@@ -19,18 +19,20 @@ from pathway_local.runs.run_file import RunFile
         ["agreement"],
         ["compare", "--between", "audience=guest,staff", "--pair-by", "chatbot"],
         ["export"],
+        ["report"],
     ],
 )
 def test_a_file_of_figures_is_an_export(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers_run(tmp_path / "answers.run")
-    said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "answers.run", *command[1:], "--out", "out.csv")
+    out = "out.html" if command == ["report"] else "out.csv"
+    said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "answers.run", *command[1:], "--out", out)
     assert said.code == 0, said
     with RunFile.read(tmp_path / "answers.run") as run:
         entry, key = AuditTrail(run.database).entries()[-1], run.key
     assert entry.event == "export"
-    assert file_facts(tmp_path / "out.csv", key).items() <= entry.facts.items()
+    assert file_facts(tmp_path / out, key).items() <= entry.facts.items()
     assert "guest" not in str(entry.facts)
 
 

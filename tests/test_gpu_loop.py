@@ -14,7 +14,8 @@ from gpu_loop import GpuLoop, prompt_hash
 from msgspec.structs import replace
 from tiny_judge import END
 
-from benchmark.work import WorkWriter
+from benchmark.made_cases import write_cases
+from benchmark.stage import prompts
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.rendering.prompt import Thinking
@@ -99,12 +100,15 @@ def test_a_core_of_its_own_process_can_read_each_pass(
 def requests(judge: Path, folder: Path) -> list[Request]:
     """Cases under several rubrics, half of them with thinking before the reply."""
     tokenizer, names = JudgeTokenizer(judge), ("pathway-answer", "groundedness", "gold-answer")
-    work = WorkWriter(folder, list(map(load_rubric, names)), judge)
+    rubrics = list(map(load_rubric, names))
+    files = [write_cases(folder / f"{rubric.name}.csv", rubric.inputs, CASES, 1) for rubric in rubrics]
     thinking = Thinking(30, tokenizer.id_of(END), tokenizer.encode("\n"))
     return [
         Request(f"{detail}-{at}", prompt, thinking=thinking if at % 2 else None)
         for detail in ("through-score", "score")
-        for at, prompt in enumerate(work.prompts(detail, CASES, 1))
+        for at, prompt in enumerate(
+            each for rubric, file in zip(rubrics, files, strict=True) for each in prompts(rubric, judge, file, detail)
+        )
     ]
 
 

@@ -38,11 +38,13 @@ def sheet(
     return CasesFile(path, needed)
 
 
+LEFT_OUT = "no case, but a total, a footer, a line or the header again: left out"
+
+
 def test_totals_and_footers_are_named_and_no_cases(path: Path) -> None:
     cases = sheet(path, *CASES, ("", "", "", ""), ("TOTAL", "", "", "3"), ("", "Source: our own data", "", ""))
     assert [case.metadata["chatbot"] for case in cases] == ["v1", "v2"]
-    empty, single = "as no case: the inputs are empty", "as no case: a single cell is filled"
-    assert cases.remarks == (f"row 5 is left out, {empty}", f"row 6 is left out, {single}")
+    assert cases.remarks == (f"rows 5 and 6 are {LEFT_OUT.replace('case', 'cases')}",)
     assert [row.number for row, item in cases.rows() if item is not None] == [2, 3]
     target = path.with_stem("b")
     add_columns(cases, target, ["score"], lambda case: {"score": case.row})
@@ -61,7 +63,7 @@ def test_an_empty_answer_is_a_case_that_fails_and_never_vanishes(path: Path) -> 
 def test_a_total_is_no_case_for_a_rubric_of_one_input_either(path: Path, name: str) -> None:
     head = ("id", "chatbot", "answer", "cost")
     cases = sheet(path, ("1", "v1", "Now.", "1"), ("", name, "", "3,50 €"), head=head, needed={"r": ("answer",)})
-    assert len(list(cases)) == 1 and cases.remarks == ("row 3 is left out, as a total",)
+    assert len(list(cases)) == 1 and cases.remarks == (f"row 3 is {LEFT_OUT}",)
 
 
 @pytest.mark.parametrize(
@@ -76,24 +78,17 @@ def test_a_footer_without_separators_is_no_case_in_a_text_file(tmp_path: Path) -
     cases = CasesFile(tmp_path / "a.csv", NEEDED)
     _, short = cases
     assert isinstance(short, BadRow) and "2 fields where the header has 3" in short.reason
-    assert cases.remarks == ("row 3 is left out, as no case: a single cell is filled",)
+    assert cases.remarks == (f"row 3 is {LEFT_OUT}",)
 
 
-def test_the_header_again_is_told_and_left_out(path: Path) -> None:
-    cases = sheet(path, CASES[0], [" " + name.upper() for name in HEAD], CASES[1])
-    assert len(list(cases)) == 2 and cases.remarks == ("row 3 is left out, as the header again",)
-
-
-def test_a_line_of_dashes_is_told_and_left_out(path: Path) -> None:
-    cases = sheet(path, CASES[0], ["---"] * 4, CASES[1])
-    assert len(list(cases)) == 2 and cases.remarks == ("row 3 is left out, as a separator",)
+def test_the_header_again_and_lines_are_told_and_left_out_and_many_rows_counted(path: Path) -> None:
+    for row in ([" " + name.upper() for name in HEAD], ["---"] * 4):
+        cases = sheet(path, CASES[0], row, CASES[1])
+        assert len(list(cases)) == 2 and cases.remarks == (f"row 3 is {LEFT_OUT}",)
     assert len(list(sheet(path, ("?", "🙂"), ("-", "ok"), head=("question", "answer")))) == 2
-
-
-def test_many_rows_are_counted(path: Path) -> None:
     cases = sheet(path, CASES[0], *[("TOTAL", "", "", "3")] * 8)
     assert len(list(cases)) == 1
-    assert cases.remarks == ("rows 3, 4, 5, 6, 7 and 3 more are left out, as no case: the inputs are empty",)
+    assert cases.remarks[0].startswith("rows 3, 4, 5, 6, 7 and 3 more are no cases")
 
 
 def test_judge_names_them_once_and_ends_at_all(tmp_path: Path, tiny_judge: Path) -> None:
@@ -102,16 +97,16 @@ def test_judge_names_them_once_and_ends_at_all(tmp_path: Path, tiny_judge: Path)
     given = ["judge", "a.csv", "-r", "small.prompty", "-j", "scripted", "--engine", "scripted", "--keep", "chatbot"]
     given += ["--models", "models.yaml", "--run", "a.run"]
     said = " ".join(desk.typed(*given, "--dry-run").stderr.split())
-    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1
+    assert said.count(f"row 4 is {LEFT_OUT}") == 1
     said = " ".join(desk.typed(*given).stderr.split())
-    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
+    assert said.count(f"row 4 is {LEFT_OUT}") == 1 and "2 of 2 done" in said
     drawn = desk.typed("sample", "a.run", "--cases", "a.csv", "--n", 1, "--seed", 1, "--out", "r.xlsx")
-    assert "row 4 is left out, as no case" in " ".join(drawn.stderr.split())
+    assert "row 4 is no case" in " ".join(drawn.stderr.split())
     assert "TOTAL" not in desk.typed("summary", "a.run", "--by", "chatbot").stdout
 
 
 def test_a_file_of_totals_alone_is_refused(path: Path) -> None:
-    with pytest.raises(CasesError, match="has no case: row 2 is left out"):
+    with pytest.raises(CasesError, match="has no case: row 2 is no case"):
         list(sheet(path, ("TOTAL", "", "", "3")))
 
 

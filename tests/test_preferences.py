@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import openpyxl
 import pytest
-from compared_run import CHOICES, PAIR, compared_cases, compared_run
+from compared_run import CHOICES, compared_cases, compared_run
 from rated_run import add, cases, said
 from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run, rows
@@ -19,7 +19,7 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.share import share
-from pathway_local.verdict import Score, Verdict
+from pathway_local.verdict import Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -132,15 +132,8 @@ def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) ->
     assert [row["flips"] for row in ranked] == [2, 2, 2]
     assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
-
-
-def test_a_ranking_by_raters_who_were_imported_together(run: Run, tmp_path: Path) -> None:
-    with compared_run(tmp_path / "p.run") as made:
-        four = compared_cases()[:4]
-        chosen = {case.id: Verdict({"preference": Score(1)}) for case in four}
-        add(made, "committee/ann", chosen, PAIR, "human", four)
-    [group] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--rater", "committee", "--json").out)
-    assert ({row["rater"] for row in group["rows"]}, group["cases"]) == ({"committee/ann"}, 4)
+    [alone] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--rater", "ann", "--json").out)
+    assert ({row["rater"] for row in alone["rows"]}, alone["cases"]) == ({"ann"}, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.probes import drawing
-from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_probes, chosen_score, draw
+from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_score, draw, probes_of
 from pathway_local.probes.probe_list import PROBES, cut, injection, nothing, number, padding
 from pathway_local.probes.subject import Subject, roles_of
 from pathway_local.probes.texts import numbers, sentences, with_another_number
@@ -26,9 +26,9 @@ def subject(ideal: str, answer: str = "An answer.", question: str = "A question?
     return Subject("c", texts, FACTS, roles_of(FACTS, {}), "score", **others)
 
 
-def asked(rubric: Rubric = FACTS, leave_out: tuple[str, ...] = (), score: str = "") -> SelfTest:
+def asked(rubric: Rubric = FACTS, score: str = "") -> SelfTest:
     roles = roles_of(rubric, {})
-    return SelfTest(rubric, roles, chosen_score(rubric, score), chosen_probes(roles, leave_out))
+    return SelfTest(rubric, roles, chosen_score(rubric, score), probes_of(roles))
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,9 @@ def test_every_built_in_rubric_that_scores_one_answer_can_be_tested(name: str) -
             chosen_score(rubric, "")
 
 
-def test_probes_can_be_left_out_with_those_that_build_on_them() -> None:
-    roles = roles_of(FACTS, {})
-    assert [probe.name for probe in chosen_probes(roles, ())] == list(PROBES)
-    assert {"gold", "cut", "number"}.isdisjoint(probe.name for probe in chosen_probes(roles, ("gold",)))
-    assert "number" not in [probe.name for probe in chosen_probes(roles_of(load_rubric("groundedness"), {}), ())]
-    with pytest.raises(UnknownName, match="gild"):
-        chosen_probes(roles, ("gild",))
+def test_the_roles_say_which_probes_can_be_made() -> None:
+    assert [probe.name for probe in probes_of(roles_of(FACTS, {}))] == list(PROBES)
+    assert "number" not in [probe.name for probe in probes_of(roles_of(load_rubric("groundedness"), {}))]
 
 
 def test_the_draw_does_not_depend_on_order_and_a_larger_one_contains_the_smaller() -> None:

@@ -139,13 +139,6 @@ def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
     assert "guest" in reported(run, "--by", "audience", "--min-group", 1).said
 
 
-def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path: Path) -> None:
-    rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
-    judged_run(tmp_path / "may.run", rows=rows).close()
-    found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
-    assert "v1 and v2 are compared as groups" in found
-
-
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
         engine = {"judge": "one", "seal": {"filter": True}}
@@ -158,18 +151,10 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
     assert "namespace" not in top and "judge one; seal filter" in appendix and "{" not in found
 
 
-@pytest.mark.parametrize(
-    ("seal", "said"),
-    [
-        ({"files": True}, "Nothing kept the judge from reaching a network."),
-        ({"namespace": True}, "The local judges could not reach a network."),
-        ({"filter": True}, "The judge was kept from connecting to any network."),
-    ],
-)
-def test_a_seal_is_said_in_plain_words(seal: dict[str, bool], said: str, run: Run, tmp_path: Path) -> None:
+def test_a_judge_that_no_seal_kept_from_networks_is_said_in_plain_words(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
-        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": seal}]}), "done", {})
-    assert said in reported(run, "--no-appendix").said
+        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": {"files": True}}]}), "done", {})
+    assert "Nothing kept the judge from reaching a network." in reported(run, "--no-appendix").said
 
 
 def test_the_appendix_can_be_left_out(run: Run, tmp_path: Path) -> None:
@@ -188,12 +173,6 @@ def test_a_title_stands_in_place_of_the_runs_name(run: Run, tmp_path: Path) -> N
     assert page.said.count("<b>May</b> & \\x1b[31mJune") == 2 and "report: may" not in page.said
 
 
-def test_only_people_are_compared_with(run: Run, tmp_path: Path) -> None:
-    judged_run(tmp_path / "may.run").close()
-    refused = run("report", "may.run", "--out", "no.html", "--against", "cleo")
-    assert refused.code == 2 and "no person or group of people is called 'cleo'" in refused.err
-
-
 def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Path) -> None:
     RunFile.create(tmp_path / "may.run").close()
     assert "The run holds no scores yet." in reported(run).said
@@ -201,17 +180,10 @@ def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Pa
         ["--out", "may.txt"],
         ["--out", "x.html", "--lang", "xx"],
         ["--out", "x.html", "--pair-by", "a"],
+        ["--out", "x.html", "--against", "cleo"],
     ):
         assert run("report", "may.run", *options).code == 2
     assert run("report", "may.run", "--out", "may.html").err.startswith("error: may.html exists already")
-
-
-def test_the_audit_trail_records_a_report(run: Run, tmp_path: Path) -> None:
-    judged_run(tmp_path / "may.run").close()
-    reported(run)
-    with RunFile.read(tmp_path / "may.run") as made:
-        last = AuditTrail(made.database).entries()[-1]
-    assert (last.event, last.facts["file"]) == ("export", "may.html")
 
 
 TONE, WIDE = (
@@ -233,21 +205,15 @@ Judge {{{{ answer }}}} to {{{{ question }}}}.
 )
 
 
-def test_verdicts_that_are_as_frequent_are_all_named(run: Run, tmp_path: Path) -> None:
-    with RunFile.create(tmp_path / "may.run") as made:
-        add(made, "demo", said(1, 2, 1, 2), TONE)
-    assert "demo scored 4 of 4 cases under tone; most frequent: Warm, Cold (50%)." in reported(run).said
-
-
 def test_kinds_without_an_order_and_long_scales(run: Run, tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "may.run") as made:
         for rubric in (TONE, WIDE):
-            add(made, "demo", said(1, 2, 1, 0), rubric)
+            add(made, "demo", said(1, 2, 1, 2), rubric)
             add(made, "ann", said(1, 1, 3, 2), rubric, "human")
         halves = {case.id: Verdict({"score": Score(2.5)}) for case in cases(WIDE)}
         add(made, "both", halves, WIDE, "combined")
     page = reported(run)
-    assert "demo scored 3 of 4 cases under tone; most frequent: Warm (67%)." in page.said
+    assert "demo scored 4 of 4 cases under tone; most frequent: Warm, Cold (50%)." in page.said
     assert "wide score: how good the answers are (bad: 0–49; mean by demo)" in page.said
     assert "0–4 4 · 100%" in page.said and "2.50" in page.said
     bars = [each["aria-label"].partition(":")[0] for each in page.of("svg")]

@@ -9,7 +9,7 @@ import pytest
 from faulty_judges import FACTS, ideal
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_probes, draw, rows
+from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, probes_of, rows
 from pathway_local.probes.subject import roles_of
 from pathway_local.rater import Rater
 from pathway_local.results.self_test import self_test_table
@@ -138,7 +138,7 @@ PROBES = {
 def judged(path: Path, name: str, score: str, judge: Callable[[Texts], Levels]) -> Table:
     rubric = load_rubric(name)
     roles = roles_of(rubric, {})
-    probes = [probe for probe in chosen_probes(roles, ()) if probe.name in {*PROBES[name, score], "gold", "stranger"}]
+    probes = [probe for probe in probes_of(roles) if probe.name in {*PROBES[name, score], "gold", "stranger"}]
     test = SelfTest(rubric, roles, score, probes)
     cases = [Case(f"c{case}", inputs(name, case)) for case in range(CASES)]
     with RunFile.create(path, kind="self-test") as run:

@@ -1,7 +1,6 @@
 """A self-test finds the faults of judges that are known to have them, and no others."""
 
 import json
-from collections.abc import Collection
 from pathlib import Path
 
 import faulty_judges
@@ -17,7 +16,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
-from pathway_local.probes.drawing import SelfTest, chosen_probes
+from pathway_local.probes.drawing import SelfTest, probes_of
 from pathway_local.probes.probe_list import PROBES
 from pathway_local.probes.subject import roles_of
 from pathway_local.results.self_test import self_test_table
@@ -51,9 +50,9 @@ def plan_of(folder: Path, run: Path) -> Plan:
     )
 
 
-def asked(rubric: Rubric, leave_out: Collection[str] = ()) -> SelfTest:
+def asked(rubric: Rubric) -> SelfTest:
     roles = roles_of(rubric, {})
-    return SelfTest(rubric, roles, "score", chosen_probes(roles, leave_out))
+    return SelfTest(rubric, roles, "score", probes_of(roles))
 
 
 def judged(folder: Path, run: Path, judge: Judge, cases: int, rubric: Rubric | None = None) -> Table:
@@ -212,7 +211,6 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
         (("--role", "answer"), "--role answer is not INPUT=ROLE"),
         (("--role", "question=joke"), "no role is called 'joke'"),
         (("--role", "nobody=answer"), "no input is called 'nobody'"),
-        (("--leave-out", "gild"), "no probe is called 'gild'"),
         (("--score", "reason"), "no score is called 'reason'"),
         (("right",), "a judge is named twice"),
         (("--think=5x",), "--think 5x is not a number of tokens"),

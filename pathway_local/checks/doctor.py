@@ -122,50 +122,42 @@ def is_run(path: Path) -> bool:
 
 def cases_checks(path: Path) -> Iterator[Check]:
     """Check a cases file and its folder; from then on this process can open no socket."""
-    yield _permissions("cases file", path)
-    yield _folder("cases folder", path)
-    yield from _left_parts(path.absolute().parent)
+    yield from _place("cases", path)
     give_up_sockets()
     yield checked("cases", lambda: _sheet(path), RESTORE)
 
 
 def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     """Check a run file, its folder, its audit trail, and the weights of its judges."""
-    yield _permissions("run file", path)
-    folder = path.absolute().parent
-    yield _folder("run folder", path)
-    if not os.access(folder, os.W_OK):
+    yield from _place("run", path)
+    if not os.access(path.absolute().parent, os.W_OK):
         said = "you can't write to it, so the run can only be read"
         yield Check("run folder", "note", said, "Move the run to your own folder before you continue it.")
     yield _file_system(path)
-    yield from _left_parts(folder)
     yield checked("run", lambda: _run(path), RESTORE)
     yield checked("audit trail", lambda: _trail(path), RESTORE)
     for rater in _judges(path):
         yield checked(f"judge {rater.name}", partial(_weights, rater, judges))
 
 
-def _permissions(name: str, path: Path) -> Check:
-    if others := exposed_to(path):
-        return Check(f"{name}, permissions", "problem", f"{others} can read it", closing_command(path))
-    return Check(f"{name}, permissions", "ok", "nobody else can read it")
-
-
-def _folder(name: str, path: Path) -> Check:
-    folder = path.resolve().parent
+def _place(name: str, path: Path) -> Iterator[Check]:
+    """Check who can read the file and change its folder, and whether a killed command left half-written files there."""
+    others, own = exposed_to(path), f"{name} file, permissions"
+    if others:
+        yield Check(own, "problem", f"{others} can read it", closing_command(path))
+    else:
+        yield Check(own, "ok", "nobody else can read it")
+    folder, own = path.resolve().parent, f"{name} folder, permissions"
     mode = stat.filemode(folder.stat().st_mode)
     if others := folder_open_to(path):
         fix = f"Run `chmod go-w {shlex.quote(str(folder))}`, or move {path.name} to your own folder"
         what = "add files to it" if folder.stat().st_mode & stat.S_ISVTX else "replace files in it"
-        return Check(f"{name}, permissions", "problem", f"{others} can {what} ({mode} {folder})", fix)
-    return Check(f"{name}, permissions", "ok", f"{mode} {folder}")
-
-
-def _left_parts(folder: Path) -> Iterator[Check]:
-    """Yield a problem if a killed command left half-written files, which may hold texts of cases."""
-    if parts := left_parts(folder):
+        yield Check(own, "problem", f"{others} can {what} ({mode} {folder})", fix)
+    else:
+        yield Check(own, "ok", f"{mode} {folder}")
+    if parts := left_parts(path.absolute().parent):
         names = shlex.join(map(str, parts))
-        said = f"{folder} holds half-written files of a command that was killed or is still writing"
+        said = f"{path.absolute().parent} holds half-written files of a command that was killed or is still writing"
         yield Check("half-written files", "problem", said, f"If no command is writing there: rm -r {names}")
 
 

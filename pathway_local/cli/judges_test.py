@@ -13,7 +13,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan, read_plan, values_by_name
-from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
+from pathway_local.probes.drawing import SelfTest, chosen_score, probes_of
 from pathway_local.probes.subject import roles_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -33,7 +33,6 @@ def test(
             "Role of an input: question, answer, reference, context or none; repeat for more.",
         ),
     ] = [],  # noqa: B006
-    leave_out: Annotated[list[str], option("PROBE", "A probe to leave out; repeat for more.", "--leave-out")] = [],  # noqa: B006
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.")] = None,
     out: Out = None,
     full: Full = False,
@@ -56,8 +55,7 @@ def test(
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
-    probes = chosen_probes(roles, leave_out)
-    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes_of(roles))
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)

@@ -47,13 +47,12 @@ class Wording:
         ]
         if not self._full:
             shown = [column for column in shown if not self._leaves_out(table, column, shown)]
-        constant = self._constant(table, shown)
-        told = (f"{self.head(table, column)}: {cell}" for column, cell in constant if column.name not in table.about)
+        constant = dict(self._constant(table, shown))
+        told = [f"{self.head(table, each)}: {cell}" for each, cell in constant.items() if each.name not in table.about]
         title = ", ".join(filter(None, (self.title(table), *told)))
-        kept = [column for column in shown if column not in [each for each, _ in constant]]
+        kept = [column for column in shown if column not in constant]
         alone = sum(column.kind == "estimate" for column in kept) == 1
-        made = [part for column in kept for part in self._column(table, column, alone=alone)]
-        merged = _stacked(made)
+        merged = _stacked([part for column in kept for part in self._column(table, column, alone=alone)])
         heads = tuple("\n".join(head) for _, head, _ in merged)
         words = next((place for place, (column, _, _) in enumerate(merged) if column.kind not in WORDS), len(merged))
         return Worded(title, heads, tuple(zip(*(cells for _, _, cells in merged), strict=True)), words)
@@ -76,19 +75,14 @@ class Wording:
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
         """What tells a row from the others in one line, the rater first; what all share stands in the title."""
-        words = [
-            column
-            for column in table.columns
-            if column.kind in WORDS and column.kind != "key" and column.name not in table.about
-        ]
-        apart = [column for column in words if len({str(each.get(column.name)) for each in table.rows}) > 1]
-        columns = sorted(apart or words, key=lambda column: column.kind not in ("rater", "raters"))
+        shared, apart = _words_of(table)
+        columns = [column for column in apart or shared if column.kind != "key"]
+        columns.sort(key=lambda column: column.kind not in ("rater", "raters"))
         return ", ".join(self._cell(table, column, row) for column in columns if _is_shown(row, column))
 
     def caption(self, table: Table) -> str:
         """The title of a chart: the table's, and what all its rows share."""
-        words = [column for column in table.columns if column.kind in WORDS and column.name not in table.about]
-        shared = [column for column in words if len({str(each.get(column.name)) for each in table.rows}) == 1]
+        shared, _ = _words_of(table)
         cells = [self._cell(table, column, table.rows[0]) for column in shared] if len(table.rows) > 1 else []
         return ", ".join(filter(None, [self.title(table), *cells]))
 
@@ -102,15 +96,13 @@ class Wording:
         self._without |= {(self.head(table, column), each.reason): None for each in missing}
         return True
 
-    def _constant(self, table: Table, shown: Sequence[Column]) -> list[tuple[Column, str]]:
+    def _constant(self, table: Table, shown: Sequence[Column]) -> Iterator[tuple[Column, str]]:
         words = [column for column in shown if column.kind in WORDS]
-        found = []
         for column in words[1:] if len(table.rows) > 1 else []:
             cells = {self._cell(table, column, row) for row in table.rows}
             told = column.name in table.about or not column.below
             if len(cells) == 1 and told and column.kind != "key":  # a key judges each row
-                found.append((column, cells.pop()))
-        return found
+                yield column, cells.pop()
 
     def _column(self, table: Table, column: Column, *, alone: bool) -> Iterator[tuple[Column, str, list[str]]]:
         """Yield the parts of a column: an estimate that is alone has its interval in a column of its own."""
@@ -121,19 +113,18 @@ class Wording:
             yield from [(column, *_side_by_side(short, self.say))] if any(short) else []
             return
         cells = [self._cell(table, column, row) for row in table.rows]
-        if column.kind == "estimate" and alone:
-            found = [row.get(column.name) for row in table.rows]
-            ends = [each.interval for each in found if isinstance(each, Estimate)]
-            parts = [cell.partition("\n") for cell in cells]
-            yield column, head, [first for first, _, _ in parts]
-            if any(second for _, _, second in parts):
-                # A level that all intervals share stands in the head.
-                levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
-                lines = slice(0, 1 if len(levels) == 1 else None)
-                texts = [" ".join(second.split("\n")[lines]) for _, _, second in parts]
-                yield column, self.say.interval_head(*ends), texts
-        else:
+        if not (column.kind == "estimate" and alone):
             yield column, head, cells
+            return
+        found = [row.get(column.name) for row in table.rows]
+        ends = [each.interval for each in found if isinstance(each, Estimate)]
+        parts = [cell.split("\n") for cell in cells]
+        yield column, head, [value for value, *_ in parts]
+        # A level that all intervals share stands in the head.
+        levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
+        texts = [" ".join(more[: 1 if len(levels) == 1 else None]) for _, *more in parts]
+        if any(texts):
+            yield column, self.say.interval_head(*ends), texts
 
     def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
@@ -187,6 +178,13 @@ class Wording:
         """The sentences of these kinds, each once."""
         found = (note for table in tables for note in table.notes if note.kind in kinds)
         return list(dict.fromkeys(self.say.note(note) for note in found))
+
+
+def _words_of(table: Table) -> tuple[list[Column], list[Column]]:
+    """The columns of words that all rows share, and those that tell rows apart."""
+    words = [column for column in table.columns if column.kind in WORDS and column.name not in table.about]
+    shared = [column for column in words if len({str(row.get(column.name)) for row in table.rows}) == 1]
+    return shared, [column for column in words if column not in shared]
 
 
 def _is_shown(row: Mapping[str, Cell], column: Column) -> bool:

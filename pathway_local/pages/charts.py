@@ -6,20 +6,15 @@ from typing import Literal
 
 from pathway_local.output.wording import Wording
 from pathway_local.results.table import Level, Table
-from pathway_local.statistics.figure import Estimate, Interval
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
 LONGEST_LABEL = 52
 """Characters of a label in a chart; the table behind it has all."""
 
-
 MOST_BARS = 21
 """A scale with more levels is drawn in this many steps or fewer."""
-
-
-MOST_LEVELS = 12
-"""Levels that a bar of all levels has room for."""
 
 MOST_MARKS = 40
 """Rows in a chart; the table behind it has more."""
@@ -62,22 +57,21 @@ class Axis:
 
     def mark(self, label: str, said: str, estimate: Estimate) -> Mark:
         """The mark of an estimate."""
-        value, interval = estimate.value, estimate.interval
-        at = self.at(value) if isinstance(value, int | float) else None
-        if not isinstance(interval, Interval):
-            return Mark(short(label), said, at, None, None)
-        return Mark(short(label), said, at, self.at(interval.low), self.at(interval.high))
+        at, *ends = (None if each is None else self.at(each) for each in _ends(estimate))
+        return Mark(short(label), said, at, *ends)
+
+
+def _ends(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
+    """The value and the ends of its interval, None for what is missing."""
+    value, interval = estimate.value, estimate.interval
+    low, high = (interval.low, interval.high) if isinstance(interval, Interval) else (None, None)
+    return None if isinstance(value, Undefined) else value, low, high
 
 
 def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
     """An axis with zero in its middle that holds all of these with their intervals, and ends at a half."""
-    ends = [0.5]
-    for each in estimates:
-        if isinstance(each.value, int | float):
-            ends.append(abs(each.value))
-        if isinstance(each.interval, Interval):
-            ends += [abs(each.interval.low), abs(each.interval.high)]
-    widest = -(-max(ends) * 2 // 1) / 2
+    ends = [abs(end) for each in estimates for end in _ends(each) if end is not None]
+    widest = -(-max([0.5, *ends]) * 2 // 1) / 2
     return Axis(-widest, widest)
 
 
@@ -101,25 +95,17 @@ class Figure:
 
 def figures(table: Table, wording: Wording) -> Iterator[Figure]:
     """Yield the charts that a table asks for."""
-    if table.chart == "bars":
-        yield from _bars(table, wording)
-    elif table.chart == "interval":
-        yield from _marks(table, wording)
-    elif table.chart == "calibration":
-        yield from _diagram(table, wording)
+    if table.chart:
+        yield from {"bars": _bars, "interval": _marks, "calibration": _diagram}[table.chart](table, wording)
 
 
 def _bars(table: Table, wording: Wording) -> Iterator[Figure]:
-    [counts], *_ = [table.of_kind("counts")]
+    [counts] = table.of_kind("counts")
     for row in table.rows:
         levels = row.get(counts.name)
         if isinstance(levels, tuple) and any(level.count for level in levels):
-            estimates = [
-                wording.say.estimate(cell)
-                for cell in row.values()
-                if isinstance(cell, Estimate) and isinstance(cell.value, float)
-            ]
-            caption = ": ".join([wording.row_name(table, row), *estimates[:1]])
+            estimates = [cell for cell in row.values() if isinstance(cell, Estimate) and isinstance(cell.value, float)]
+            caption = ": ".join([wording.row_name(table, row), *map(wording.say.estimate, estimates[:1])])
             yield Figure("bars", caption, tuple(bars(levels, wording.say)))
 
 
@@ -137,27 +123,16 @@ def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
 
 def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
     name = table.of_kind("estimate")[0].name
-    found = [
-        (row, cell)
-        for row in table.rows
-        if isinstance(cell := row.get(name), Estimate) and isinstance(cell.value, float)
-    ]
+    cells = [(row, row.get(name)) for row in table.rows]
+    found = [(row, cell) for row, cell in cells if isinstance(cell, Estimate) and isinstance(cell.value, float)]
     if not found:
         return
-    axis = Axis(*table.scale) if table.scale else axis_around_zero(cell for _, cell in found)
-    marks = [
-        axis.mark(wording.row_name(table, row), wording.say.estimate(cell), cell) for row, cell in found[:MOST_MARKS]
-    ]
+    axis, say = Axis(*table.scale) if table.scale else axis_around_zero(cell for _, cell in found), wording.say
+    marks = [axis.mark(wording.row_name(table, row), say.estimate(cell), cell) for row, cell in found[:MOST_MARKS]]
     ends = (axis.low, axis.high) if table.scale else (axis.low, 0.0, axis.high)
-    ticks = [(wording.say.number(value, 1), axis.at(value)) for value in ends]
-    yield Figure(
-        "marks",
-        wording.caption(table),
-        marks=marks,
-        ticks=ticks,
-        around_zero=not table.scale,
-        more=len(found) - len(marks),
-    )
+    ticks = [(say.number(value, 1), axis.at(value)) for value in ends]
+    more, zero = len(found) - len(marks), not table.scale
+    yield Figure("marks", wording.caption(table), marks=marks, ticks=ticks, around_zero=zero, more=more)
 
 
 def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
@@ -171,12 +146,8 @@ def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
             low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
             dots += [] if mark.at is None else [(axis.at(x), 100 - mark.at, low, high)]
     if dots:
-        yield Figure(
-            "diagram",
-            wording.caption(table),
-            dots=dots,
-            ticks=[(f"{end:g}", axis.at(end)) for end in (axis.low, axis.high)],
-        )
+        ticks = [(f"{end:g}", axis.at(end)) for end in (axis.low, axis.high)]
+        yield Figure("diagram", wording.caption(table), dots=dots, ticks=ticks)
 
 
 def short(label: str) -> str:

@@ -213,11 +213,6 @@ def _score(table: Table) -> tuple[object, object] | None:
     return (table.about["rubric"], table.about["score"]) if table.heading else None
 
 
-def blocks(tables: Sequence[Table], say: Language) -> tuple[Block, ...]:
-    """The tables with their charts, without what is to be said about them."""
-    return _together(tables, Wording(say, full=False))
-
-
 def _together(tables: Sequence[Table], wording: Wording) -> tuple[Block, ...]:
     """The blocks of tables; charts of one kind that follow each other share one, so that they stand side by side."""
     found = list[Block]()

@@ -1,6 +1,6 @@
 """Draws cases for a self-test and yields the rows to judge: each case, and its changed twins."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 
@@ -48,16 +48,9 @@ def chosen_score(rubric: Rubric, asked: str) -> str:
     return asked or ordered[0]
 
 
-def chosen_probes(roles: Mapping[Role, str], leave_out: Collection[str]) -> list[Probe]:
-    """Return the probes that the roles allow and that are not left out, nor built on one that is.
-
-    Raises UnknownName.
-    """
-    for name in leave_out:
-        if name not in PROBES:
-            raise UnknownName("probe", name, PROBES)
-    chosen = [each for each in PROBES.values() if {*each.needs} <= roles.keys() and each.name not in leave_out]
-    return [each for each in chosen if each.base not in leave_out]
+def probes_of(roles: Mapping[Role, str]) -> list[Probe]:
+    """Return the probes that the roles allow."""
+    return [each for each in PROBES.values() if {*each.needs} <= roles.keys()]
 
 
 def draw(cases: Iterable[Case | BadRow], tested: SelfTest, size: int) -> list[Subject]:

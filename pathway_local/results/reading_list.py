@@ -1,8 +1,7 @@
 """The cases that a person should read first, with what every rater said about them and with their texts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Annotated, Literal
 from warnings import catch_warnings
 
@@ -22,7 +21,7 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.statistics.figure import FloatArray
 from pathway_local.system.options import Options, Says
-from pathway_local.verdict import Outcome, Verdict
+from pathway_local.verdict import Outcome
 
 By = Literal["score", "confidence", "disagreement", "failure"]
 """Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
@@ -76,7 +75,7 @@ class ReadingList:
     rubric: Rubric
     score: str
     by: By
-    cases: tuple[CaseToRead, ...] = field(default=())
+    cases: tuple[CaseToRead, ...] = ()
 
 
 def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions, cases: CasesFile) -> list[ReadingList]:
@@ -85,23 +84,27 @@ def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions,
     A nominal score has no low end, so it gets no list by score. Combined scores don't count in a
     ranking: they repeat others. Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
-    found, rated = list[ReadingList](), {rater.rubric for rater in data.raters}
+    rated = {rater.rubric for rater in data.raters}
     known = [rubric for rubric in rubrics if rubric.name in rated]
     if not known:
         raise UsageError("the run holds no verdicts yet", "Judge some cases or import ratings first.")
-    for rubric in known:
-        ranked = _ranked(data, rubric, options.by, options.top)
-        said = _said(data, rubric, {case for ids in ranked.values() for case in ids})
-        for score, ids in ranked.items():
-            found.append(ReadingList(rubric, score, options.by, tuple(said[case] for case in ids)))
-    return _with_texts(data, found, cases)
+    ranked = [_ranked(data, rubric, options.by, options.top) for rubric in known]
+    wanted = [{case for ids in lists.values() for case in ids} for lists in ranked]
+    every = set[str]().union(*wanted)
+    texts = {item.id: item for item in cases if isinstance(item, Case) and item.id in every} if every else {}
+    told = [_said(data, rubric, own, texts) for rubric, own in zip(known, wanted, strict=True)]
+    return [
+        ReadingList(rubric, score, options.by, tuple(said[case] for case in ids))
+        for rubric, lists, said in zip(known, ranked, told, strict=True)
+        for score, ids in lists.items()
+    ]
 
 
 def _ranked(data: Scores, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
     """The ids of the first cases for each score; equal ones come in the order of the cases file."""
     if by == "failure":
-        places = dict(_failed(data, rubric))
-        return {"": sorted(places, key=lambda case: places[case])[:top]}
+        matrices = [*data.matrices([rubric])]
+        return {"": [matrices[0].case_ids[at] for at in _failed(matrices)[:top]]}
     found = dict[str, list[str]]()
     for matrix in data.matrices([rubric]):
         if not (by == "score" and matrix.nominal):
@@ -127,18 +130,16 @@ def _places(matrix: RatingsMatrix, by: By) -> FloatArray:
     return np.where(apart > 0, -apart, np.nan)
 
 
-def _failed(data: Scores, rubric: Rubric) -> Iterator[tuple[str, int]]:
-    """Yield the cases with a failure, and how many verdicts they have."""
-    repeating = {rater.name for rater in data.raters if rater.kind in REPEATS}
-    for case_id, together in groupby(data.outcomes(rubric.name), key=lambda record: record.case_id):
-        outcomes = [record.outcome for record in together if record.rater not in repeating]
-        verdicts = sum(isinstance(each, Verdict) for each in outcomes)
-        if verdicts < len(outcomes):
-            yield case_id, verdicts
+def _failed(matrices: Sequence[RatingsMatrix]) -> list[int]:
+    """The places of the cases with a failure, those with the fewest verdicts first."""
+    own = [place for place, rater in enumerate(matrices[0].raters) if rater.kind not in REPEATS]
+    verdicts = np.any([np.isfinite(matrix.given[:, own]) for matrix in matrices], axis=0).sum(axis=1)
+    failed = {each.case for each in matrices[0].troubles if each.failure and each.rater in own}
+    return sorted(failed, key=lambda case: (verdicts[case], case))
 
 
-def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
-    """What every rater said about these cases, by id."""
+def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Case]) -> dict[str, CaseToRead]:
+    """What every rater said about these cases, by id, with their texts."""
     kinds = {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric.name}
     found: dict[str, CaseToRead] = {}
     for record in data.outcomes(rubric.name, cases=wanted) if wanted else ():
@@ -146,7 +147,7 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
         label = data.labels.get(record.rater, "")
         said = Said(record.rater, kinds[record.rater], record.outcome, record.case_hash, label)
         found[record.case_id] = replace(known, said=(*known.said, said))
-    return found
+    return {name: _with_text(data, rubric, case, texts) for name, case in found.items()}
 
 
 def reason_field(output_format: OutputFormat, score: str) -> str:
@@ -156,15 +157,6 @@ def reason_field(output_format: OutputFormat, score: str) -> str:
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""
-
-
-def _with_texts(data: Scores, lists: Sequence[ReadingList], cases: CasesFile) -> list[ReadingList]:
-    """The lists with the texts of their cases, from one pass over the file."""
-    wanted = {case.case for each in lists for case in each.cases}
-    known = {item.id: item for item in cases if isinstance(item, Case) and item.id in wanted} if wanted else {}
-    return [
-        replace(each, cases=tuple(_with_text(data, each.rubric, case, known) for case in each.cases)) for each in lists
-    ]
 
 
 def _with_text(data: Scores, rubric: Rubric, case: CaseToRead, known: Mapping[str, Case]) -> CaseToRead:

@@ -30,10 +30,6 @@ SHOWN_ROWS = 5
 JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
 
-NO_CASE, FOOTER, SEPARATOR = "no case: the inputs are empty", "no case: a single cell is filled", "a separator"
-HEADER_AGAIN, TOTAL = "the header again", "a total"
-"""What rows are that are left out: a total, a footer, a line of dashes, or the sheet's header among its rows."""
-
 _LINE = frozenset("-–—=_*: ")
 _TOTALS = frozenset(("total", "totals", "sum", "summe", "gesamt", "gesamtsumme", "somme", "suma", "soma"))
 """Words for a total in five languages. None names a chatbot: the row of one that said nothing must fail."""
@@ -78,7 +74,7 @@ class CasesFile:
         self._texts_in = {self._nested.get(column, (column,))[0] for column in self.inputs.values()}
         self._used = {self.id_column, *self.inputs.values(), *self._texts_in}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
-        self._left_out: dict[str, list[int]] = {}
+        self._left_out: list[int] = []
         self._joins = {name for name in self.inputs if any(means_the_same(each, name) for each in JOINED)}
 
     def __iter__(self) -> Iterator[Case | BadRow]:
@@ -92,16 +88,15 @@ class CasesFile:
         """Yield every row of the sheet with its case or bad row; None for a row that is blank or no case."""
         seen: dict[str, str] = {}
         found = False
-        self._left_out = {}
+        self._left_out = []
         try:
             for row in self.sheet.rows():
-                what = "" if row.blank else self._no_case(row)
-                if what:
-                    counted = self._left_out.setdefault(what, [0])
-                    counted[0] += 1
-                    counted += [row.number] if len(counted) <= SHOWN_ROWS else []
-                found |= not (row.blank or what)
-                yield row, None if row.blank or what else self._item(row, seen)
+                if row.blank or self._is_no_case(row):
+                    self._left_out += [] if row.blank else [row.number]
+                    yield row, None
+                else:
+                    found = True
+                    yield row, self._item(row, seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not found and self._left_out:
@@ -113,30 +108,31 @@ class CasesFile:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Which rows the last reading has left out, for people to read."""
-        return tuple(_left_out(what, *rows) for what, rows in self._left_out.items())
+        if not self._left_out:
+            return ()
+        more = len(self._left_out) - SHOWN_ROWS
+        *told, last = [*map(str, self._left_out[:SHOWN_ROWS]), *([f"{more:,} more"] if more > 0 else [])]
+        named = f"rows {', '.join(told)} and {last} are no cases" if told else f"row {last} is no case"
+        return (f"{named}, but a total, a footer, a line or the header again: left out",)
 
-    def _no_case(self, row: Row) -> str:
-        """Return what a row is that is no case; "" if it is one, or may be.
+    def _is_no_case(self, row: Row) -> bool:
+        """Whether a row is a total, a footer, a line of dashes or the header again, as in sheets that people edit.
 
-        Only a sheet that people edit has such rows. One that holds a single input beside nothing is a footer in the
-        input's column, unless the sheet has no other columns.
+        One that holds a single input beside nothing is a footer in the input's column, unless the sheet has no other
+        columns.
         """
         filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
         if not self.sheet.header_row or not self.inputs or not filled:
-            return ""
-        if len(filled) > 1 and all(folded(text) == folded(column) for column, text in filled.items()):
-            return HEADER_AGAIN
-        if len(filled) > 1 and _LINE.issuperset("".join(filled.values())):
-            return SEPARATOR
+            return False
+        is_header = all(folded(text) == folded(column) for column, text in filled.items())
+        if len(filled) > 1 and (is_header or _LINE.issuperset("".join(filled.values()))):
+            return True
         several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self.sheet.columns) > 2
-        has_input = bool(self._texts_in & filled.keys())
-        if has_input:
-            return FOOTER if several and alone else ""
-        if several or alone:
-            return NO_CASE
+        if self._texts_in & filled.keys():
+            return several and alone
         name, *others = filled.values()
         is_total = folded(name).strip(":") in _TOTALS and not any(map(str.isalpha, "".join(others)))
-        return TOTAL if is_total else ""
+        return several or alone or is_total
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
@@ -244,11 +240,3 @@ class CasesFile:
 def _group(text: str) -> str:
     """Return a cell of metadata; an error value of a spreadsheet groups nothing."""
     return "" if ERROR_VALUE.fullmatch(text.strip()) else text
-
-
-def _left_out(what: str, count: int, *first: int) -> str:
-    """Return a remark on so many rows that names the first."""
-    told = [f"{number:,}" for number in first]
-    more = f"{count - len(first):,} more" if count > len(first) else told.pop()
-    named = f"{', '.join(told)} and {more}" if told else more
-    return f"rows {named} are left out, as {what}" if count > 1 else f"row {named} is left out, as {what}"

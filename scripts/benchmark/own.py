@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -33,20 +32,8 @@ WORDS = 4
 """Words in each text of a case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
-    """Cases, seconds and MiB of the process that judges, and cases per processor second without tokenising."""
-
-    cases: int
-    wall_seconds: float
-    processor_seconds: float
-    tokenising_seconds: float
-    per_second: float
-    peak_growth_mib: float
-
-
-def measure_own(folder: Path, shape: str, count: int, detail: Detail) -> Own:
-    """Judge `count` cases, after some that load the engine."""
+def measure_own(folder: Path, shape: str, count: int, detail: Detail) -> dict[str, float]:
+    """Judge `count` cases, after some that load the engine; return the figures of the process that judges."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # all tokenising on the main thread, whose time can be taken off
     registry, rubric = _registry(folder, shape, detail), load_rubric(RUBRIC)
     spent, encode = 0.0, JudgeTokenizer.encode_cases
@@ -72,7 +59,13 @@ def measure_own(folder: Path, shape: str, count: int, detail: Detail) -> Own:
         judge(count, loaded)
         wall, taken = time.perf_counter() - began, time.process_time() - busy
     Path(os.environ[REPLY]).unlink()
-    return Own(count, wall, taken, spent, count / (taken - spent), _peak() - peak)
+    return {
+        "wall seconds": wall,
+        "processor seconds": taken,
+        "tokenising seconds": spent,
+        "cases per processor second without tokenising": count / (taken - spent),
+        "growth of the peak of memory, MiB": _peak() - peak,
+    }
 
 
 def _registry(folder: Path, shape: str, detail: Detail) -> Path:

@@ -1,42 +1,38 @@
 """A judge of dummy weights, `judge` and vLLM by itself with it, and what a measurement of either takes."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
-from msgspec.msgpack import encode
 
-from benchmark.made_cases import shortened
-from benchmark.raw import ANSWER, Asked
+from benchmark.made_cases import shortened, write_cases
+from benchmark.raw import RawProcess
 from benchmark.shape import make_judge
-from benchmark.work import CONTEXT, WorkWriter
+from pathway_local.case import Case
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import computed_in
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.passes import EngineConfig
+from pathway_local.passes import EngineConfig, Pass
+from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
+from pathway_local.runs.run_cases import cases_of
 from pathway_local.system.machine import this_machine
 
 BASE, JUDGE, FREE = VARIANTS = ("constrained", "judge", "free")
 """vLLM with the same grammars, the product, and vLLM without grammars but with replies of the same lengths."""
 
-LAST_LINES = 30
-PATIENCE = 10.0
-"""Seconds until the process of vLLM is killed; it has nothing to save."""
+CONTEXT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,50 +59,48 @@ class Stage:
         settings: Mapping[str, Any],
         reply_tokens: int | None = None,
     ) -> None:
-        self._folder, self._detail = folder, detail
+        self._folder, self._detail, self._runs = folder, detail, 0
         self._judge = make_judge(shape, folder / shape)
         self._rubric = load_rubric(str(shortened(rubric, reply_tokens, folder)) if reply_tokens else rubric)
-        self._work = WorkWriter(folder, [self._rubric], self._judge)
         self._settings = {"load_format": "dummy", **settings}
         entry = {"source": str(self._judge), "context": CONTEXT, "cpu": True, "engine": self._settings}
         self._registry = folder / "models.yaml"
         self._registry.write_text(yaml.safe_dump({"bench": entry}))
         chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
         self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
-        self._loaded = EngineCache()
-        self._raw: RawProcess | None = None
+        self._loaded, self._raw = EngineCache(), list[RawProcess]()
         self._lengths: dict[tuple[int, int], list[int]] = {}
-        self._runs = 0
 
     def free(self) -> None:
         """End all engines."""
         self._loaded.free()
-        if self._raw:
-            self._raw.close()
-        self._raw = None
+        while self._raw:
+            self._raw.pop().close()
 
     def measure(self, variant: str, count: int, seed: int) -> Measured:
         """Load a variant's engine if needed, and measure it once on cases made from `seed`. Raises PathwayError.
 
         `free` needs the lengths of the replies that `constrained` wrote to the same cases.
         """
+        cases = write_cases(self._folder / f"{count}-{seed}.csv", self._rubric.inputs, count, seed)
         if variant == JUDGE:
-            self._judged(2, 999)  # loads the engine and caches the rubric's start
-            return self._judged(count, seed)
-        self._raw = self._raw or RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings))
-        lengths = tuple(self._lengths[count, seed]) if variant == FREE else ()
-        passes = tuple(self._work.passes(self._detail, count, seed))
-        file = self._folder / "work.msgpack"
-        file.write_bytes(encode(Asked(passes, lengths)))
-        before = processor_seconds(self._raw.pid)
-        found = self._raw.ask(file)
-        self._lengths[count, seed] = found.pop("lengths")
-        return Measured(cpu=processor_seconds(self._raw.pid) - before, cases=count, **found)
+            few = write_cases(self._folder / "few.csv", self._rubric.inputs, 2, 999)
+            self._judged(few)  # loads the engine and caches the rubric's start
+            before = processor_seconds()
+            found = self._judged(cases)
+        else:
+            if not self._raw:
+                self._raw.append(RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings)))
+            passes = list(map(_pass, enumerate(prompts(self._rubric, self._judge, cases, self._detail))))
+            before = processor_seconds()
+            found = self._raw[0].generate(passes, self._lengths[count, seed] if variant == FREE else ())
+            self._lengths[count, seed] = found.pop("lengths")
+        return Measured(cpu=processor_seconds() - before, cases=count, **found)
 
-    def _judged(self, count: int, seed: int) -> Measured:
+    def _judged(self, cases: Path) -> dict[str, Any]:
         self._runs += 1
         plan = Plan(
-            self._work.cases(self._rubric, count, seed),
+            cases,
             self._folder / f"{self._runs}.run",
             rubric=[self._rubric],
             judge=["bench"],
@@ -115,83 +109,29 @@ class Stage:
             engine="vllm",
             seal="auto",
         )
-        before, began = self._cpu(), time.perf_counter()
+        began = time.perf_counter()
         [tally] = run_job(plan, Watcher(), ["bench"], self._loaded)
-        seconds, cpu = time.perf_counter() - began, self._cpu() - before
-        if tally.failures or tally.judged != count:
+        if tally.failures:
             raise EngineError(f"cases failed during the measurement: {dict(tally.failures)}")
-        tokens = tally.tokens
-        return Measured(seconds, cpu, count, tokens.prompt, tokens.cached, tokens.generated)
-
-    def _cpu(self) -> float:
-        """Return the processor seconds so far of this process and the judge's engine."""
-        engine = self._loaded.engine_now
-        pid = engine.hosts[0].pid if engine else None
-        return time.process_time() + (processor_seconds(pid) if pid else 0.0)
+        seconds, tokens = time.perf_counter() - began, tally.tokens
+        return {"seconds": seconds, "prompt": tokens.prompt, "cached": tokens.cached, "generated": tokens.generated}
 
 
-class RawProcess:
-    """vLLM by itself, loaded in its own process. Raises EngineError if it ends."""
-
-    def __init__(self, config: EngineConfig) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmark.raw", json.dumps(asdict(config))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-            start_new_session=True,  # `close` and `processor_seconds` find its processes by it
-        )
-        self.pid = self._process.pid
-        try:
-            self._answer()
-        except BaseException:
-            self.close()
-            raise
-
-    def ask(self, file: Path) -> dict[str, Any]:
-        """Return the measurement of the work in the file."""
-        assert self._process.stdin
-        print(file, file=self._process.stdin, flush=True)
-        return self._answer()
-
-    def close(self) -> None:
-        """End the process and its children, so that the next engine finds the GPU's memory free."""
-        assert self._process.stdin
-        self._process.stdin.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(PATIENCE)
-        with suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout
-        for line in self._process.stdout:
-            if line.startswith(ANSWER):
-                answer: dict[str, Any] = json.loads(line.removeprefix(ANSWER))
-                return answer
-        self._log.seek(0)
-        last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-LAST_LINES:]
-        # The last line alone often says no more than "see root cause above".
-        print(*last, sep="\n", file=sys.stderr, flush=True)
-        raise EngineError(f"vLLM by itself ended: {''.join(last[-1:])}")
+def prompts(rubric: Rubric, judge: Path, cases: Path, detail: Detail) -> Iterator[Prompt]:
+    """Yield the prompt of each case, as `judge` writes it."""
+    writer = PromptWriter(rubric, JudgeTokenizer(judge), Chat(), context=CONTEXT, detail=detail)
+    for prompt in writer.write(case.inputs for case in cases_of(cases, [rubric], None) if isinstance(case, Case)):
+        assert isinstance(prompt, Prompt), prompt
+        yield prompt
 
 
-def processor_seconds(session: int) -> float:
-    """Return the processor seconds so far of a session's processes."""
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended meanwhile
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session:
-                found += int(fields[11]) + int(fields[12])
-    return found / os.sysconf("SC_CLK_TCK")
+def _pass(numbered: tuple[int, Prompt]) -> Pass:
+    at, prompt = numbered
+    limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
+    return Pass(str(at), prompt.ids, prompt.reply.form.grammar(), limit)
 
 
-def gpu_bytes() -> int | None:
-    """Return the bytes in use on all GPUs together; None without a GPU, or if a driver does not report it."""
-    gpus = this_machine().gpus
-    used = [gpu.total - gpu.free for gpu in gpus if gpu.total is not None and gpu.free is not None]
-    return sum(used) if used and len(used) == len(gpus) else None
+def processor_seconds() -> float:
+    """Return the processor seconds so far of this process and of all that it has started and that live."""
+    whole = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return sum(sum(each.cpu_times()[:2]) for each in whole)
