@@ -8,17 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_vllm import type_with
 from taught_run import rows, rubric, taught, taught_run
 from test_help import parse
 from test_prompt import HOSTILE
 from typed import Desk
 from typed_here import sentences
 
+from pathway_local.engines.engines import Engines
 from pathway_local.errors import PathwayError, UsageError
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.results.agreement_tables import ANALYSIS
 from pathway_local.results.alignment import AlignOptions, Labelled, chosen_examples
 from pathway_local.results.analysis import found_by
-from pathway_local.rubrics.examples import LONGEST, is_set_aside, shortened
+from pathway_local.rubrics.examples import LONGEST, examples_text, is_set_aside, shortened
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric, taught_text
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
@@ -197,6 +200,34 @@ def test_from_labels_to_a_better_rubric(tmp_path: Path, tiny_judge: Path) -> Non
     assert "as examples: mine" in desk.typed(*purging, "--text").stderr
     assert "as examples: mine" in desk.typed(*purging, "--all").stderr
     assert json.dumps(examples[1].case).encode() not in (desk.work / "may.run").read_bytes()
+
+
+def test_real_vllm_reads_the_examples_once_and_the_sentence_is_honest(
+    tmp_path: Path, tiny_judge: Path, vllm_host: Engines
+) -> None:
+    """A judge of random weights gains nothing; from the second case on, the examples come from the cache."""
+    desk = Desk(tmp_path / "d", tiny_judge)
+    made = [{"id": f"case-{at}", "question": f"What is {at}?", "answer": f"It is {at}."} for at in range(40)]
+    cases = desk.sheet(made)
+    path = desk.work / "mine.prompty"
+    some = [{"inputs": {"question": f"{at}?", "answer": "So. " * 40}, "scores": {"score": at}} for at in range(1, 6)]
+    path.write_text(taught_text(load_rubric(str(desk.work / "small.prompty")), "mine", some))
+    judging = desk.judging(cases, "--detail", "score", engine="vllm")
+    for name in ("small.prompty", "mine.prompty"):
+        said = type_with(vllm_host, desk.work, *(name if each == "small.prompty" else each for each in judging))
+        assert said.code == 0, said
+    (desk.work / "people.csv").write_text("id,score\n" + "".join(f"case-{at},{at % 5 + 1}\n" for at in range(40)))
+    (desk.work / "people.csv").chmod(0o600)
+    desk.typed("import", "may.run", "people.csv", "--rater", "Ann", "--kind", "human", "--rubric", "small")
+    tokens = len(JudgeTokenizer(tiny_judge).encode_cases([examples_text(load_rubric(str(path)))])[0])
+    with RunFile.read(desk.work / "may.run") as run:
+        taken = [record.tokens for record in run.records(rubric="mine") if record.rater == "tiny"]
+    assert len(taken) == 40 and min(each.prompt for each in taken) > tokens
+    assert sum(each.cached >= tokens - 64 for each in taken) >= 39
+    [told] = sentences(
+        desk.typed("agreement", "may.run", "--between", "small,mine", "--against", "Ann", "--json").stdout
+    )
+    assert "on 40 labelled cases" in told
 
 
 def test_the_page_s_commands_have_the_options_that_it_names_and_its_examples_load() -> None:

@@ -96,7 +96,7 @@ def test_special_and_missing_scores_and_changed_texts_leave_a_case_out(tmp_path:
 
 def test_a_nominal_score_counts_how_many_people_say_otherwise(tmp_path: Path) -> None:
     people, plain = np.array([1.0, 1, 2, 3]), rubric(scale=", scale: nominal")
-    other = rubric("taught", scale=", scale: nominal")
+    other = rubric("taught", "rated_as: plain\n", scale=", scale: nominal")
     judges = [(plain, np.array([1.0, 2, 2, 2])), (other, np.array([1.0, 1, 2, 1]))]
     path = taught_run(tmp_path / "a.run", {"Ann": people}, judges, of=plain)
     row = row_of(path)
@@ -116,11 +116,17 @@ def test_a_nominal_score_counts_how_many_people_say_otherwise(tmp_path: Path) ->
         ({"by": "bot"}, "--by does not go with --between"),
         ({"rater": ["gpt"]}, "no judge has scores under"),
         ({"between": "plain,short"}, "no score with the same levels"),
+        ({"between": "plain,other"}, "Ann has not rated under other"),
     ],
 )
 def test_what_can_not_be_compared_is_refused(tmp_path: Path, options: dict[str, object], says: str) -> None:
     people, judge = drawn_scores(6)
-    judges = [(rubric(), judge), (taught([]), judge), (rubric("short", scale=", special: [5]"), judge)]
+    judges = [
+        (rubric(), judge),
+        (taught([]), judge),
+        (rubric("short", scale=", special: [5]"), judge),
+        (rubric("other"), judge),
+    ]
     path = taught_run(tmp_path / "a.run", {"Ann": people}, judges)
     with pytest.raises(PathwayError, match=says) as refused:
         asked(path, **options)

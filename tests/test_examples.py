@@ -1,7 +1,6 @@
 """A rubric with examples: what the judge reads of them, what is refused, and what a run keeps of them."""
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,8 @@ from test_prompt import HOSTILE
 
 from pathway_local.case import text_hash
 from pathway_local.errors import RubricError
-from pathway_local.judges.judge_spec import Chat
+from pathway_local.judges.judge_spec import Chat, chat_of
+from pathway_local.judges.registry import load_registry
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import inspect
@@ -21,6 +21,7 @@ from pathway_local.rubrics.rubric import Rubric, compiled
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of, store_rubric
+from pathway_local.system.shipped import packaged_folder
 
 SECRET = "ZEBRAQUAGGA"
 RUBRIC = """---
@@ -77,9 +78,13 @@ def taught(examples: str = EXAMPLES, turns: str = TURNS) -> Rubric:
     return parse_rubric(RUBRIC % (examples, turns), "taught")
 
 
-@cache
-def tokenizer_of(family: int, folder: Path) -> JudgeTokenizer:
-    return JudgeTokenizer(write_tokenizer(FAMILIES[family], folder))
+def tokenizer_of(name: str, folder: Path) -> tuple[JudgeTokenizer, Chat, tuple[str, ...]]:
+    """A made tokenizer, or the demo judge's; whether it has a system turn; and its control tokens."""
+    if name == "demo":
+        tokenizer = JudgeTokenizer(packaged_folder("demo/weights"))
+        return tokenizer, chat_of(load_registry(None).get("demo"), 0), (*tokenizer.special.values(),)
+    [own] = [each for each in FAMILIES if each.name == name]
+    return JudgeTokenizer(write_tokenizer(own, folder)), Chat(own.folds_system), (*own.specials, *own.added)
 
 
 def prompts(writer: PromptWriter, **texts: str) -> Prompt:
@@ -88,9 +93,9 @@ def prompts(writer: PromptWriter, **texts: str) -> Prompt:
     return found
 
 
-@pytest.mark.parametrize("family", range(len(FAMILIES)), ids=lambda at: FAMILIES[at].name)
-def test_every_prompt_shares_the_examples_to_the_letter(family: int, tmp_path: Path) -> None:
-    tokenizer, chat = tokenizer_of(family, tmp_path), Chat(FAMILIES[family].folds_system)
+@pytest.mark.parametrize("family", [*(each.name for each in FAMILIES), "demo"])
+def test_every_prompt_shares_the_examples_to_the_letter(family: str, tmp_path: Path) -> None:
+    tokenizer, chat, _ = tokenizer_of(family, tmp_path)
     with_them = PromptWriter(taught(), tokenizer, chat, context=20_000)
     without = PromptWriter(taught(""), tokenizer, chat, context=20_000)
     for texts in ({}, {"context": "C."}):
@@ -100,14 +105,13 @@ def test_every_prompt_shares_the_examples_to_the_letter(family: int, tmp_path: P
         assert READ in tokenizer.text(found.shared)
 
 
-@pytest.mark.parametrize("family", range(len(FAMILIES)), ids=lambda at: FAMILIES[at].name)
-def test_no_control_token_comes_out_of_an_example(family: int, tmp_path: Path) -> None:
-    tokenizer, chat, own = tokenizer_of(family, tmp_path), Chat(FAMILIES[family].folds_system), FAMILIES[family]
-    control = {tokenizer.id_of(token) for token in (*own.specials, *own.added)}
+@pytest.mark.parametrize("family", [*(each.name for each in FAMILIES), "demo"])
+def test_no_control_token_comes_out_of_an_example(family: str, tmp_path: Path) -> None:
+    tokenizer, chat, tokens = tokenizer_of(family, tmp_path)
+    control = {tokenizer.id_of(token) for token in tokens}
     counts = set()
     for text in ("harmless", *(each.encode("utf-8", "replace").decode() for each in HOSTILE)):
-        plain = taught()
-        first = replace_inputs(plain, text)
+        first = replace_inputs(taught(), text)
         found = prompts(PromptWriter(first, tokenizer, chat, context=20_000))
         counts.add(sum(token in control for token in found.ids))
     assert len(counts) == 1

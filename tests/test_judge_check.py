@@ -171,19 +171,6 @@ def test_what_ends_a_reply_is_read_from_the_template(folders: dict[str, Path], q
     assert (right.status, set(right.found.split(", "))) == ("ok", {"<|endoftext|>", "<|im_end|>"})
 
 
-def test_a_reply_that_the_next_turn_ends(tmp_path: Path) -> None:
-    family = Family(
-        "bare",
-        "<|endoftext|>",
-        ("<|endoftext|>", "<|system|>", "<|user|>", "<|assistant|>"),
-        "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}{% endfor %}"
-        "{% if add_generation_prompt %}<|assistant|>{% endif %}",
-    )
-    folder = store_judge(tmp_path / "bare", family)
-    assert 'end_of_turn: ["<|user|>"]' in _check(spec_of(folder), folder)["end of turn"].fix
-    assert not _problems(_check(spec_of(folder, end_of_turn=["<|user|>"]), folder))
-
-
 def test_an_end_of_turn_token_that_is_not_there(folders: dict[str, Path]) -> None:
     found = _check(spec_of(folders["qwen"], end_of_turn=["<|eot_id|>"]), folders["qwen"])
     assert _problems(found) == ["tokenizer"]

@@ -163,13 +163,6 @@ def test_weights_that_are_not_here_are_told_and_not_fetched(run: Run) -> None:
     assert (said.code, "judges fetch qwen3-8b" in said.err) == (5, True)
 
 
-def test_fetch_is_for_judges_of_the_hub(run: Run, tmp_path: Path) -> None:
-    said = run("fetch", "demo")
-    assert (said.code, said.err.count("\n")) == (2, 1)
-    assert "comes with the installation" in said.err
-    assert "is a folder" in run("fetch", store_judge(tmp_path / "x")).err
-
-
 def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> None:
     registry = tmp_path / "mine.yaml"
     registry.write_text("mine:\n  source: a/b\n  contxt: 3\n")

@@ -263,26 +263,6 @@ def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(
     assert "4711" not in str(raised.value) + "".join(notices)
 
 
-def test_what_an_engine_says_just_before_it_ends_is_read(
-    begin: Begin, notices: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = begin("die")
-    process = host.hosts[0].process
-    assert process
-    wait = process._wait
-
-    def look_away(seconds: float) -> bool:
-        said = wait(0)
-        while not process.has_ended():
-            time.sleep(0.01)
-        return said
-
-    monkeypatch.setattr(process, "_wait", look_away)
-    host.submit(_pass(1))
-    host.results()
-    assert "(RuntimeError)" in notices[0]
-
-
 def test_what_the_child_prints_once_it_works_is_not_kept(begin: Begin) -> None:
     host = begin("die")
     assert host.hosts[0].process

@@ -139,7 +139,7 @@ class EngineProcess:
         until = time.monotonic() + seconds
         while True:
             ended = self.has_ended()  # checked before the pipe, which by then holds all that it sent
-            if self._wait(0.0 if ended else min(LOOK, max(0.0, until - time.monotonic()))):
+            if self._in in wait_for([self], 0.0 if ended else min(LOOK, max(0.0, until - time.monotonic()))):
                 piece = os.read(self._in, 1 << 20)
                 if not piece:
                     raise Gone
@@ -192,10 +192,6 @@ class EngineProcess:
         """Remember the files of shared memory that the process holds, to remove them once it is dead."""
         if self._several:
             self._shared |= shared_memory(self.pid)
-
-    def _wait(self, seconds: float) -> bool:
-        """Wait until the process sends something; meanwhile write what it takes. Return whether it sent something."""
-        return self._in in wait_for([self], seconds)
 
 
 def wait_for(processes: Sequence[EngineProcess], seconds: float) -> Collection[int]:

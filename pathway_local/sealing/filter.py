@@ -59,60 +59,34 @@ _NO_NEW_PRIVILEGES, _SET_FILTER, _ALL_THREADS, _NEW_LISTENER = 38, 1, 1, 8
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The machines that we know, and the numbers by which the kernel's audit names them."""
 
-_CALLS = {
-    "socket": (41, 198),
-    "connect": (42, 203),
-    "accept": (43, 202),
-    "sendto": (44, 206),
-    "sendmsg": (46, 211),
-    "bind": (49, 200),
-    "listen": (50, 201),
-    "socketpair": (53, 199),
-    "accept4": (288, 242),
-    "sendmmsg": (307, 269),
-    "seccomp": (317, 277),
-    "io_uring_setup": (425, 425),
-    "clone": (56, 220),
-    "clone3": (435, 435),
-    "chmod": (90, 53),
-    "fchmod": (91, 52),
-    "fchmodat": (268, 53),
-    "fchmodat2": (452, 452),
-    "chown": (92, 54),
-    "fchown": (93, 55),
-    "lchown": (94, 54),
-    "fchownat": (260, 54),
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
-    "setxattrat": (463, 463),
-    "truncate": (76, 45),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "pidfd_getfd": (438, 438),
-    "kcmp": (312, 272),
-    "setns": (308, 268),
-    "unshare": (272, 97),
-    "perf_event_open": (298, 241),
-    "bpf": (321, 280),
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-    "add_key": (248, 217),
-    "request_key": (249, 218),
-    "keyctl": (250, 219),
-}
-"""Each call's number on these machines (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
 
-On aarch64, which lacks `chmod`, `chown` and `lchown`, these are the call that does the same.
-"""
+def _numbered(table: str) -> dict[str, tuple[int, int]]:
+    """Return a call's numbers on the two machines, by its name."""
+    words = iter(table.split())
+    return {name: (int(first), int(second)) for name, first, second in zip(words, words, words, strict=True)}
 
-_REFUSED = tuple(_CALLS)[list(_CALLS).index("ptrace") :]
+
+# Each call with its number on x86_64 and on aarch64 (arch/x86/entry/syscalls/syscall_64.tbl and
+# include/uapi/asm-generic/unistd.h). aarch64 lacks chmod, chown and lchown: there it is the call that does the same.
+_FILTERED = _numbered("""
+    socket 41 198  connect 42 203  accept 43 202  sendto 44 206  sendmsg 46 211  bind 49 200  listen 50 201
+    socketpair 53 199  accept4 288 242  sendmmsg 307 269  seccomp 317 277  io_uring_setup 425 425  clone 56 220
+    clone3 435 435
+""")
+_ON_FILES = _numbered("""
+    chmod 90 53  fchmod 91 52  fchmodat 268 53  fchmodat2 452 452  chown 92 54  fchown 93 55  lchown 94 54
+    fchownat 260 54  setxattr 188 5  lsetxattr 189 6  fsetxattr 190 7  setxattrat 463 463  truncate 76 45
+""")
+"""Calls that would open a user's files to others, or empty them, and that no rule of Landlock covers everywhere."""
+
+_REFUSED = _numbered("""
+    ptrace 101 117  process_vm_readv 310 270  process_vm_writev 311 271  pidfd_getfd 438 438  kcmp 312 272
+    setns 308 268  unshare 272 97  perf_event_open 298 241  bpf 321 280  shmget 29 194  msgget 68 186
+    semget 64 190  add_key 248 217  request_key 249 218  keyctl 250 219
+""")
 """Calls that every policy refuses: they look into other processes, join their namespaces, or reach kernel services."""
 
-_ON_FILES = tuple(_CALLS)[list(_CALLS).index("chmod") : list(_CALLS).index("ptrace")]
-"""Calls that would open a user's files to others, or empty them, and that no rule of Landlock covers everywhere."""
+_CALLS = _FILTERED | _ON_FILES | _REFUSED
 
 _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID and CLONE_NEWNET."""
