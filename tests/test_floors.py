@@ -13,12 +13,12 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 750,
-    "system": 757,
-    "rubrics": 3437,
-    "sheets": 2328,
+    "system": 758,
+    "rubrics": 3434,
+    "sheets": 2296,
     "probes": 384,
     "judges": 1681,
-    "rendering": 550,
+    "rendering": 536,
     "sealing": 974,
     "engines": 2402,
     "runs": 2277,
