@@ -82,19 +82,6 @@ def test_check_counts_as_the_judge_does(run: Run, judge_folder: Path) -> None:
         assert "move it" not in said.err
 
 
-def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judge_folder: Path) -> None:
-    body = (
-        "user:\nJudge {{answer}}.\n" + "A long rubric comes behind the case. " * 60 + "Answer only with Pass or Fail.\n"
-    )
-    path = tmp_path / "late.prompty"
-    path.write_text("---\ninputs: {answer: {}}\noutputs: 'verdict: Fail < Pass'\n---\n" + body)
-    said = run("rubrics", "check", path, "--judge", judge_folder)
-    found = re.search(r"the case's text starts at token (\d+) of ([\d,]+): move it behind the rubric", said.err)
-    assert found is not None, said
-    assert int(found.group(1)) < 20
-    assert int(found.group(2).replace(",", "")) > 300
-
-
 def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None:
     rubric = load_rubric("groundedness")
     writer = rubrics._writer(rubric, str(judge_folder), None)
@@ -179,7 +166,7 @@ def test_a_mark_of_another_tool_is_told(run: Run, tmp_path: Path) -> None:
 def test_nothing_is_written_without_a_yes(run: Run, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text('Is {answer} right? {"why": "<why>", "verdict": "yes" or "no"}\n')
     said = run("rubrics", "adopt", "p.txt", "-o", "p.prompty")
-    assert said.code == 2 and "nobody has said yes to this example" in said.err
+    assert said.code == 2 and "nothing was written without a yes" in said.err
     assert not (tmp_path / "p.prompty").exists()
     assert "--fields 'why: text; verdict: no < yes'" in said.out and '{"why": "(why)", "verdict": "yes"}' in said.words
     assert run("rubrics", "adopt", "p.txt", "-o", "p.prompty", "--yes").code == 0
@@ -196,7 +183,7 @@ def test_a_comparison_must_say_which_inputs_it_compares(run: Run, tmp_path: Path
     )
     declared = ("--fields", "verdict: prefer A > B", "--line", "{verdict}", "--swap")
     said = run("rubrics", "adopt", "two.txt", *declared, "one_text:other")
-    assert said.code == 2 and "swap names 'other', which is not an input" in said.err
+    assert said.code == 2 and "There are: one_text, another" in said.err and "line" not in said.err
     declared += ("one_text:another",)
     assert run("rubrics", "adopt", "two.txt", "-o", "two.prompty", *declared).code == 0
     assert load_rubric("two.prompty").pair.swap == {"one_text": "another"}  # type: ignore[union-attr]
