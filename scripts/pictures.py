@@ -17,9 +17,7 @@ import termios
 from io import StringIO
 from pathlib import Path
 
-import openpyxl
 from rich.console import Console
-from rich.table import Table
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
@@ -31,9 +29,6 @@ SOME_FAILED = 1
 
 SHOWN = ("summary", "agreement")
 """Commands whose output is a picture."""
-
-ROWS, CELL = 4, 60
-"""Rows of the workbook in its picture, and characters of a cell there."""
 
 # Without Rich's own frame, which loads a font from the internet.
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><style>
@@ -64,24 +59,9 @@ def typed(command: list[str], folder: Path) -> str:
 def draw_terminal(line: str, said: str, picture: Path) -> None:
     """Write a command and its output as an SVG that loads nothing."""
     console = Console(width=COLUMNS, record=True, file=StringIO(), force_terminal=True)
-    if line:
-        console.print(Text(f"$ {line}"))
+    console.print(Text(f"$ {line}"))
     console.print(Text.from_ansi(said.rstrip()))
     picture.write_text(console.export_svg(theme=DEFAULT_TERMINAL_THEME, code_format=SVG), encoding="utf-8")
-
-
-def workbook_rows(book: Path) -> str:
-    """Return the first rows of a workbook's first sheet as a table: what the file holds, not how Excel shows it."""
-    sheet = openpyxl.load_workbook(book).worksheets[0]
-    cells = sheet.iter_rows(max_row=ROWS, values_only=True)
-    head, *rows = (["" if cell is None else str(cell) for cell in row] for row in cells)
-    title = f"{book.name}, sheet {sheet.title}: its first rows, drawn from the file"
-    table = Table(*head, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*(text if len(text) <= CELL else f"{text[:CELL]}…" for text in row))
-    console = Console(width=COLUMNS, file=StringIO(), force_terminal=True)
-    console.print(table)
-    return console.file.getvalue()
 
 
 def command_of(line: str) -> list[str]:
@@ -103,7 +83,6 @@ def first_hour(folder: Path) -> None:
         if name in shown:
             shown.remove(name)
             draw_terminal(line, said, PICTURES / f"first-hour-{name}.svg")
-    draw_terminal("", workbook_rows(folder / "primeira.xlsx"), PICTURES / "first-hour-workbook.svg")
 
 
 def handover(folder: Path) -> None:

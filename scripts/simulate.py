@@ -18,7 +18,7 @@ from pathway_local.results.ranking import above, places
 from pathway_local.statistics.agreement import agreement_figures
 from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.corrected import Correction, Survey, corrected_difference, corrected_mean, corrected_share
+from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
@@ -127,15 +127,15 @@ def corrected(name: str, labels: int, strata: int, rng: np.random.Generator) -> 
         people = np.full(CASES, np.nan)
         for each in places:
             people[each[: labels // 2]] = truth[each[: labels // 2]]
-    found = corrected_mean(judge, people, (1, 5), Survey(strata=rare.astype(np.int64) if strata > 1 else None))
+    found = corrected_mean(judge, people, (1, 5), strata=rare.astype(np.int64) if strata > 1 else None)
     return covers(found.corrected, float(truth.mean())) if isinstance(found, Correction) else None
 
 
 def corrected_bad(name: str, labels: int, rng: np.random.Generator) -> bool | None:
     """The share of answers that people would call bad: levels 1 and 2."""
     truth, judge, people, _ = a_file(rng, name, labels)
-    bad, nothing = np.where(np.isnan(people), np.nan, people <= 2), np.zeros(CASES, np.bool_)
-    return covers(corrected_share((judge <= 2).astype(float), bad, (nothing, nothing)), float(np.mean(truth <= 2)))
+    bad, everything = np.where(np.isnan(people), np.nan, people <= 2), np.ones(CASES, np.bool_)
+    return covers(corrected_share((judge <= 2).astype(float), bad, everything), float(np.mean(truth <= 2)))
 
 
 def difference(questions: int, labels: int, rng: np.random.Generator) -> bool | None:

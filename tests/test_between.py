@@ -10,7 +10,7 @@ from taught_run import kept_apart, rubric, taught, taught_run
 from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.results.agreement_tables import ANALYSIS
 from pathway_local.results.analysis import found_by
-from pathway_local.results.summary import summary_of
+from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.results.table import Table
 from pathway_local.rubrics.examples import is_set_aside
 from pathway_local.runs.run_file import RunFile
@@ -153,7 +153,7 @@ def test_examples_count_nowhere_and_the_sample_stays_random(tmp_path: Path) -> N
         assert design.sample.drawn == design.drawn.sum() == labelled.sum() == left
         assert (design.probability > 0).all() and len(own.case_ids) == COUNT - 4
         assert [note.key for note in data.notices] == ["examples_left_out"]
-        rows = [row for table in summary_of(data) if table.key == "scores" for row in table.rows]
+        rows = [row for table in [*summary(data, SummaryOptions())] if table.key == "scores" for row in table.rows]
         counts = {(row["rubric"], row["rater"]): row["n"] for row in rows}
         assert counts["taught", "demo"] == COUNT - 4 and counts["plain", "demo"] == COUNT
 

@@ -1,10 +1,7 @@
 """The demo judge's cases: what their texts say, read back independently of how they were made, fits their scores."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -250,12 +247,8 @@ def test_all_kinds_have_wordings_enough_to_hold_some_out() -> None:
 
 
 def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path: Path) -> None:
-    path, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path = tmp_path / "a.jsonl"
     write_cases(path, "gold-answer", Split.VALUES, 7, 2)
-    command = [sys.executable, "-m", "demo_judge.cases", "--rubric", "gold-answer", "--n", "7", "--seed", "2"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the cases' module is in scripts/
-    subprocess.run([*command, "--out", str(again)], check=True, env=environment)
-    assert path.read_bytes() == again.read_bytes()
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert len({row["id"] for row in rows}) == 7
     wanted = {"id", "question", "gold_answer", "model_answer", "decisive"}

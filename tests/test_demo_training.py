@@ -153,25 +153,6 @@ def test_training_goes_on_from_a_folder_of_weights_and_its_tokenizer(tmp_path: P
     assert rates[0] == pytest.approx(5e-4) and max(rates) == pytest.approx(1e-3, rel=0.05) and rates[-1] < 1e-4
 
 
-def test_exported_weights_may_be_the_mean_with_former_ones(tmp_path: Path, tokenizer_folder: Path) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    from demo_judge.train import export
-
-    export(trainer(tmp_path / "first", tokenizer_folder), tmp_path / "weights")
-    made = trainer(tmp_path / "second", tokenizer_folder, tmp_path / "weights")
-    former = {name: weight.clone() for name, weight in made.network.state_dict().items()}
-    with torch.no_grad():
-        for weight in made.network.parameters():
-            weight += 0.5
-    export(made, tmp_path / "mean", tmp_path / "weights")
-    mean = AutoModelForCausalLM.from_pretrained(tmp_path / "mean").state_dict()
-    for name, weight in former.items():
-        torch.testing.assert_close(mean[name].float(), weight + 0.25, rtol=0.01, atol=0.01, msg=name)
-    assert stages_of(tmp_path / "mean")[-1]["mean_with_stage"] == 1
-
-
 def test_exported_weights_load_in_transformers_and_fit_the_real_prompts(tmp_path: Path, tokenizer_folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast

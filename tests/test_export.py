@@ -73,21 +73,6 @@ def test_copied_cells_that_a_spreadsheet_may_run_are_counted(
         assert [row[:4] for row in csv.reader(file)] == texts
 
 
-def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path: Path) -> None:
-    with (tmp_path / "cases.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "question", "answer", "notes"])
-        writer.writerows([name, f"the question of {name}", f"the answer of {name}", "mine"] for name in IDS)
-    sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
-    assert export_onto(run, sheet, tmp_path / "out.csv", force=False, only=["notes", "rest"]) == []
-    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
-        first = next(csv.DictReader(file))
-    assert first["notes"] == "mine"
-    assert first["ann.tiny.notes"] == "too short"
-    assert first["hosted.tiny.rest"] == "Sure, here it is."
-    assert "demo.tiny.notes" not in first
-
-
 def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: RunFile, tmp_path: Path) -> None:
     rows = [f"{name},the question of {name},the answer of {name}" for name in IDS[1:]]
     (tmp_path / "cases.csv").write_text("\n".join(["id,question,answer", *rows, "new,q,a"]))
@@ -193,14 +178,11 @@ def test_no_column_takes_the_place_of_another(awkward: RunFile, tmp_path: Path, 
     kept = {"case.marks": "mine as well", "case.case.marks": "mine", "case.field.failure": "mine, too"}
     assert {name: row.cells[name] for name in own | kept} == own | kept
     assert {name: row.cells[name] for name in FILLED} == {name: str(value) for name, value in FILLED.items()}
-
-
-def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"id": "s-1", "question": "q", "answer": "a"}\n')
-    sheet = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward)
-    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False, only=[*FILLED])
-    row = json.loads((tmp_path / "out.jsonl").read_text())
-    assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
+    beside, onto = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward), tmp_path / "out.jsonl"
+    export_onto(awkward, beside, onto, force=False, only=[*FILLED])
+    added = json.loads(onto.read_text())
+    assert {name: added[f"awkward.{name}"] for name in FILLED} == FILLED
 
 
 def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFile, tmp_path: Path) -> None:

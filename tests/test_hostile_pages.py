@@ -7,7 +7,7 @@ import pytest
 from browser import Browser
 from html_page import check_harmless, needs_browser
 from rated_run import write_lines
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater, RaterKind
@@ -95,11 +95,6 @@ def write_pages(run: Run) -> None:
     told = run("read", "may.run", "--cases", "cases.jsonl", "--by", "failure", "--top", 3, "--out", "read.html")
     assert told.code == 0, told.err
     assert run("report", "may.run", "--by", "bot", "--out", "alone.html", "--lang", "de").code == 0
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -
     sentence = " ".join(Language(lang)("label_warning", rater="demo", label=SAYS).split())
     assert run("read", "a.run", "--cases", "cases.jsonl", "--out", "read.html", "--lang", lang).code == 0
     page = PageParser(Path("read.html").read_text()).said
-    assert page.count(sentence) == page.count("demo " + Language(lang)("kind_judge")) == 4 + 1  # one above the table
+    assert page.count(sentence) == page.count("demo " + Language(lang).word("judge")) == 4 + 1  # one above the table
 
 
 def test_the_viewer_says_it_beside_each_verdict(run: Run, tmp_path: Path) -> None:

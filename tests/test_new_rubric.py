@@ -51,7 +51,7 @@ def test_a_dialog_makes_a_rubric_in_each_language(language: str, tmp_path: Path)
     assert code == 0, said
     for key in ("ask_criterion", "ask_inputs", "ask_fields", "ask_yes"):
         assert phrases()[language][key] in " ".join(said.split())
-    assert f"({letters[0]}/{letters[1]})" in said and f"{letters[0]} / {letters[1]}" in said
+    assert said.count(f"({letters[0]}/{letters[1]})") == 2
     assert "declares no field" in said  # a field that can't be read is asked for again
     rubric = load_rubric(str(tmp_path / "mine.prompty"))
     assert list(rubric.inputs) == ["question", "answer"]

@@ -1,7 +1,5 @@
 """Several chatbots in one comparison: one family of tests, and an order with the places that it leaves open."""
 
-import subprocess
-import sys
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -68,6 +66,7 @@ def test_a_level_that_all_intervals_share_is_said_once(run: Run, tmp_path: Path)
     several_run(tmp_path / "may.run", {"Alfa": 0, "Beta": 0, "Gama": 0})
     shown = run("compare", tmp_path / "may.run", "--between", "bot").out
     assert "98.3% interval" in shown and "(98.3%)" not in shown
+    assert "not shown" in shown and "higher: not shown" not in shown, "what is shown of each pair stands in its row"
 
 
 def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_path: Path) -> None:
@@ -88,15 +87,6 @@ def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_
     )
 
 
-def test_a_table_in_a_file_names_what_it_compares(tmp_path: Path) -> None:
-    several_run(tmp_path / "may.run", labelled=True)
-    command = [sys.executable, "-m", "pathway_local", "compare", "may.run", "--between", "bot", "--full"]
-    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    lines = [line.split() for line in out.splitlines()]
-    for one, other in combinations(BOTS, 2):
-        assert [one, other] in [line[:2] for line in lines]
-
-
 def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", labelled=True)
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo", "--json").out
@@ -105,17 +95,13 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     assert [each["corrected_shown"] for each in rows(printed, "compare")] == [
         "not shown", "first", "first",
     ]  # fmt: skip
+    shown = run("compare", tmp_path / "may.run", "--between", "bot", "--full").out
+    assert {*combinations(BOTS, 2)} <= {tuple(line.split()[:2]) for line in shown.splitlines()}
     last = rows(printed, "order")[2]
     assert (last["chatbot"], last["corrected_best"], last["corrected_worst"]) == ("Gama", 3, 3)
     assert "By demo, corrected by people's ratings, the data do not show which comes first: Alfa or Beta." in sentences(
         printed
     )
-
-
-def test_what_is_shown_of_each_pair_stands_in_its_row(run: Run, tmp_path: Path) -> None:
-    several_run(tmp_path / "may.run", {"Alfa": 0, "Beta": 0, "Gama": 0})
-    told = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo").out
-    assert "not shown" in told and "higher: not shown" not in told
 
 
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:

@@ -6,15 +6,10 @@ import pytest
 from agreement_run import answers_run, write_cases
 from browser import Browser
 from html_page import needs_browser
-from typed_here import Run, typing_in
+from typed_here import Run
 
 PRINTABLE = 672
 """Pixels of A4 between the margins; letter has 20 more."""
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 @needs_browser

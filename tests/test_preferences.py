@@ -5,9 +5,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-import openpyxl
 import pytest
-from compared_run import CHOICES, compared_cases, compared_run
+from compared_run import CHOICES, compared_run
 from rated_run import add, cases, said
 from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run, rows
@@ -104,18 +103,6 @@ def test_a_bare_number_is_no_preference(run: Run, tmp_path: Path, word: str) -> 
     found = run("import", "p.run", "people.csv", "--kind", "human", "--rater", "people")
     assert found.code != 0
     assert "a number does not tell which response is better: write one of A, tie, B" in found.err.replace("\n", " ")
-
-
-def test_a_rating_sheet_holds_both_responses(run: Run, tmp_path: Path) -> None:
-    compared_run(tmp_path / "p.run").close()
-    lines = [json.dumps({"id": case.id, **case.inputs}) for case in compared_cases()]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
-    command = ("sample", "p.run", "--cases", "cases.jsonl", "--n", 3, "--seed", 1, "--out", "s.xlsx")
-    found = run(*command)
-    assert found.code == 0, found
-    page = openpyxl.load_workbook(tmp_path / "s.xlsx").worksheets[0]
-    head = [cell.value for cell in page[1]]
-    assert {"question", "response_a", "response_b", "preference"} <= set(head)
 
 
 def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) -> None:

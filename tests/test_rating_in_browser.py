@@ -13,7 +13,7 @@ from rating_page_files import SCRIPT, parsed, rows_of, write_rows, write_sheet
 from test_hostile_pages import HOSTILE, NAME, rubric_called
 from test_rating_page import draw
 from test_report_page import WIDE
-from typed_here import Run, typing_in
+from typed_here import Run
 
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -30,11 +30,6 @@ Drawn = Callable[..., Path]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    return typing_in(tmp_path, monkeypatch, capsys)
-
-
-@pytest.fixture
 def drawn(run: Run, tmp_path: Path) -> Drawn:
     """Draws Ann's page of cases with these texts."""
 
@@ -48,6 +43,14 @@ def drawn(run: Run, tmp_path: Path) -> Drawn:
 
 def text(web: Browser, selector: str) -> str:
     return str(web.run(f"document.querySelector({json.dumps(selector)}).innerText"))
+
+
+def load(web: Browser, path: Path) -> None:
+    """Open a saved file on the page."""
+    document = web.call("DOM.getDocument")["root"]["nodeId"]
+    node = web.call("DOM.querySelector", nodeId=document, selector="#load")["nodeId"]
+    web.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+    web.wait_for("document.getElementById('status').textContent !== '' && !document.getElementById('load').value")
 
 
 def chosen(web: Browser) -> list[str]:
@@ -166,14 +169,7 @@ def test_a_browser_that_keeps_nothing_is_said_and_a_saved_file_goes_on(
     rows = rows_of(page, {1: {"score": "5", "notes": "fine"}, 2: {"score": "4"}})
     write_rows(inside, rows)
     web.press("1")
-    document = web.call("DOM.getDocument")["root"]["nodeId"]
-    node = web.call("DOM.querySelector", nodeId=document, selector="#load")["nodeId"]
-
-    def load(path: Path) -> None:
-        web.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
-        web.wait_for("document.getElementById('status').textContent !== '' && !document.getElementById('load').value")
-
-    load(inside)
+    load(web, inside)
     web.wait_for("document.getElementById('progress').textContent === '2 of 2 rated'")
     assert chosen(web) == ["1"]
     web.press("Enter")
@@ -181,7 +177,7 @@ def test_a_browser_that_keeps_nothing_is_said_and_a_saved_file_goes_on(
     for strange in ("[", "null", "[null]", '[{"rater": "Bob"}]', json.dumps([{**rows[0], "rating_id": "__proto__"}])):
         inside.write_text(strange)
         web.run("document.getElementById('status').textContent = ''")
-        load(inside)
+        load(web, inside)
         assert "This file was not saved for Ann" in text(web, "#status")
     web.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
     web.reload()
@@ -194,9 +190,7 @@ def test_a_saved_file_adds_the_score_to_a_case_with_a_comment_alone(web: Browser
     web.open(page)
     web.run("notes.value = 'mine'; notes.dispatchEvent(new Event('input'))")
     saved = write_rows(tmp_path / "saved.json", rows_of(page, {1: {"score": "5", "notes": "old"}, 2: {"score": "4"}}))
-    document = web.call("DOM.getDocument")["root"]["nodeId"]
-    node = web.call("DOM.querySelector", nodeId=document, selector="#load")["nodeId"]
-    web.call("DOM.setFileInputFiles", files=[str(saved)], nodeId=node)
+    load(web, saved)
     web.wait_for("document.getElementById('progress').textContent === '2 of 2 rated'")
     assert chosen(web) == ["5"] and web.run("notes.value") == "mine"
 

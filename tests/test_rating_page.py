@@ -108,14 +108,6 @@ def test_a_long_scale_is_told_by_its_ends_and_names() -> None:
     assert list(scale_lines(WIDE.format.scores["score"], Language("en"))) == ["100", "0"]
 
 
-def test_cases_come_as_drawn(run: Run) -> None:
-    draw(run, "--rater", "Ann", "--rater", "Bob")
-    as_drawn, same = (texts(parsed(Path(f"rate-{name}.html"))) for name in ("Ann", "Bob"))
-    assert as_drawn == same
-    draw(run, "--rater", "Ann", out="small.html", n=12)
-    assert texts(parsed(Path("small.html"))) != sorted(texts(parsed(Path("small.html"))))
-
-
 def test_what_is_no_page_for_one_person_is_refused(run: Run) -> None:
     asked = ["sample", "a.run", "--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 6, "--seed", 7]
     for options, said in (
@@ -230,14 +222,6 @@ def test_a_conversation_is_shown_by_its_turns(run: Run, tmp_path: Path) -> None:
     options = ["--rubric", "contextual-relevance", "--n", 2, "--seed", 7, "--rater", "Ann", "--out", "rate.html"]
     assert run("sample", "a.run", "--cases", "cases.jsonl", *options).code == 0
     assert "1. user: Where? 2. assistant: There." in parsed(Path("rate.html")).said
-
-
-def test_a_workbook_speaks_the_language_and_offers_every_choice(run: Run) -> None:
-    draw(run, "--rater", "Ann", "--lang", "de", out="rate.xlsx")
-    book = openpyxl.load_workbook("rate.xlsx")
-    assert book["Anleitung"]["A2"].value == "bewertet von"
-    [rule] = book["Bewertungen"].data_validations.dataValidation
-    assert (rule.formula1, book["Skala"]["A7"].value) == ("'Skala'!$A$2:$A$7", "Das kann ich nicht sagen")
 
 
 def test_a_page_shows_whole_numbers_of_a_scale_of_halves_as_people_write_them(run: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathway_local.case import BadRow, CaseRef, fingerprint, hash_by_input, text
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.database import IDS_PER_QUERY
-from pathway_local.runs.run_file import RunFile, StoredRubric
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Tokens, Value, Verdict
 
 
@@ -206,7 +206,7 @@ def test_a_rubric_is_kept_whole_and_may_not_change_under_verdicts(path: Path, ru
         run.add_rubric("grounded", text, '{"name": "grounded"}')
     run.close()
     with RunFile.read(path) as reader:
-        assert reader.stored_rubrics() == {"grounded": StoredRubric(text, "{}")}
+        assert reader.stored_rubrics() == {"grounded": (text, "{}")}
 
 
 def test_jobs_and_settings_survive(path: Path, run: RunFile) -> None:

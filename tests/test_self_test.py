@@ -226,11 +226,11 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
 def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(path: Path) -> Database:
+    def killed(path: Path, *, writes: bool) -> Database:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(Database, "writer", killed)
+        patched.setattr(Database, "open", killed)
         RunFile.create(tmp_path / "test.run", kind="self-test")
     with pytest.raises(RunFileError, match="holds a self-test of judges"):
         RunFile.open(tmp_path / "test.run")

@@ -26,7 +26,7 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import prepare
-from pathway_local.results.summary import summary_of
+from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
@@ -166,7 +166,7 @@ def test_the_run_says_what_one_run_says(run: Run, here: Callable[..., Path]) -> 
 def judged_parts(path: Path) -> list[object]:
     """The parts of cases files that the summary names."""
     with RunFile.read(path) as run:
-        notes = [note for table in summary_of(Scores(run)) for note in table.notes]
+        notes = [note for table in [*summary(Scores(run), SummaryOptions())] for note in table.notes]
     return [note.values["part"] for note in notes if note.key == "judged_part"]
 
 
@@ -493,7 +493,7 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_parts_to_merge(shop: 
     assert sorted(path.name for path in here.glob("*")) == sorted(["all.run", *PARTS])
     merge_parts(here / "all.run", parts, ["merge"], lambda note: None)
     with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
-        assert summary_of(Scores(merged)) == summary_of(Scores(whole))
+        assert [*summary(Scores(merged), SummaryOptions())] == [*summary(Scores(whole), SummaryOptions())]
 
 
 def _stored(folder: Path, name: str) -> int:

@@ -168,8 +168,7 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
-    command, _ = Dialog(Path(name), Language("en"), None).results()[0]
-    assert command == ["pathway-local", "export", "l.run", *words]
+    assert Dialog(Path(name), Language("en"), None).results()[1] == ["pathway-local", "export", "l.run", *words]
 
 
 def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
@@ -179,3 +178,15 @@ def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
     flat = plain(person.said)
     assert "As rubricas incluídas estão descritas em inglês." in flat
     assert "pathway-local start a.xlsx --lang pt --models models.yaml" in flat and "Aborted" not in flat
+
+
+def test_an_error_is_announced_in_the_language_and_the_encoding_goes_into_the_commands(desk: Desk) -> None:
+    (desk.work / "a.csv").write_bytes(("question,answer\n" + 3 * "Onde é?,No pátio.\n").encode("cp1252"))
+    (desk.work / "a.csv").chmod(0o600)
+    person = Terminal(desk, "a.csv", "--lang", "pt", "--models", "models.yaml")
+    assert person.ends() == 3 and "A mensagem está em inglês: error: " in plain(person.said), person.said
+    person = Terminal(desk, "a.csv", "--encoding", "cp1252", "--models", "models.yaml")
+    person.answers("", "8", "small.prompty", "", "", "", "", "")
+    assert person.ends() == 0, person.said
+    assert plain(person.said).count("--encoding cp1252") == 2
+    assert "Onde é?" in (desk.work / "a-scored.csv").read_text("utf-8-sig")

@@ -76,7 +76,7 @@ def test_a_row_of_the_table_has_a_case_with_its_raters_side_by_side(desk: Desk) 
     )
     heads = re.findall('<th scope="col">(.*?)</th>', desk.get("/table/0").text.partition('class="cases"')[2])
     named = [" ".join(re.sub("<[^>]*>", " ", head).split()) for head in heads]
-    assert named == ["Case", "Rubric", "bot", "question", "answer", "demo local judge", "ann person", "bob person"]
+    assert named == ["case", "rubric", "bot", "question", "answer", "demo local judge", "ann person", "bob person"]
 
 
 def test_the_table_filters_by_what_any_rater_said(desk: Desk) -> None:
@@ -169,7 +169,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
             run_file, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
         )
         assert index.show(Selection(level="score=5", order="high")) == (400, 400)
-        assert [case.id for case, *_ in index.page(8)] == many[1754::5]
+        assert [case.case for _, case, _ in index.page(8)] == many[1754::5]
         assert len(decoded) == verdicts.PAGE
 
 

@@ -8,7 +8,6 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import finalize
 
@@ -45,9 +44,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -11,16 +11,26 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
+from pathway_local.cli.new import (
+    Fields,
+    Inputs,
+    Lines,
+    answer,
+    declared_outputs,
+    input_names,
+    show_rubric,
+    write_rubric,
+)
 from pathway_local.cli.options import Force, option
-from pathway_local.cli.terminal import check_new, data, notice
+from pathway_local.cli.terminal import check_new, data, need_consent, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.rubrics.prompty_file import read_text
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
+
+RIGHT = "Is this the reply that you want, and is a higher value, or a later word, better?"
 
 
 def adopt(
@@ -39,30 +49,22 @@ def adopt(
         raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     prompt = _read(file, inputs, asks=asks)
-    begin = (
-        f"pathway-local rubrics adopt {shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}"
-    )
-    declared, shown = (fields, lines or []) if fields else _declared(prompt, begin, asks=asks)
-    outputs = declared_outputs(declared, shown)
     first, _, second = (part.strip() for part in swap.partition(":"))
-    text = rubric_text(prompt, outputs, str(out or file), {first: second} if swap else {})
+    if swap and not (first != second and {first, second} <= set(prompt.inputs)):
+        raise UsageError(f"--swap {swap} does not name two of the inputs", f"There are: {', '.join(prompt.inputs)}.")
+    begun = ["pathway-local", "rubrics", "adopt", str(file), *(["--inputs", inputs] if inputs else [])]
+    declared, shown = (fields, lines or []) if fields else _declared(prompt, shlex.join(begun), asks=asks)
+    text = rubric_text(prompt, declared_outputs(declared, shown), str(out or file), {first: second} if swap else {})
     show_rubric(parse_rubric(text, str(out or file)), declared, shown)
     for line in prompt.strange:
         notice(f"is there the mark of an input in {line!r}? Then write it as {{{{ name }}}}")
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
-    if not (yes or (fields and not asks)) and not (
-        asks
-        and typer.confirm("Is this the reply that you want, and is a higher value, or a later word, better?", err=True)
-    ):
-        raise UsageError(
-            "nothing was written: nobody has said yes to this example",
-            "Add --yes if it is right, and a higher value, or a later word, is better.",
-        )
-    with output_file(out, force=force) as written:
-        written.write(text.encode())
-    notice(f"wrote {out}")
+    if not (yes or (fields and not asks)):
+        hint = "Add --yes if the example is right, and a higher value, or a later word, is better."
+        need_consent(RIGHT, "nothing was written", hint)
+    write_rubric(out, text, force=force)
 
 
 def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
@@ -81,7 +83,7 @@ def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
     return prompt
 
 
-def _declared(prompt: Prompt, begin: str, *, asks: bool) -> tuple[str, Sequence[str]]:
+def _declared(prompt: Prompt, begun: str, *, asks: bool) -> tuple[str, Sequence[str]]:
     """Return the fields and lines that the prompt shows, completed by the person. Raises UsageError."""
     found = propose(prompt.body, list(prompt.inputs))
     data.say(visible(f"Read from {found.told}" if found.told else "The prompt shows no form of the reply, or several"))
@@ -92,12 +94,11 @@ def _declared(prompt: Prompt, begin: str, *, asks: bool) -> tuple[str, Sequence[
     more = "".join(f" --line {shlex.quote(line)}" for line in found.lines)
     if not asks:
         said = "the prompt does not show all of the reply: complete each ?"
-        raise UsageError(said, f"{begin} --fields {shlex.quote(found.declared)}{more}")
+        raise UsageError(said, f"{begun} --fields {shlex.quote(found.declared)}{more}")
     told = f"Complete each ? in the fields of the reply{more and f', whose lines are{more}'}"
     readline.set_startup_hook(partial(readline.insert_text, found.declared))
     try:
-        return answer(
-            "", visible(told), None, lambda typed: (declared_outputs(typed, found.lines), typed)[1]
-        ), found.lines
+        read = answer("", visible(told), None, lambda typed: (declared_outputs(typed, found.lines), typed)[1])
     finally:
         readline.set_startup_hook(None)
+    return read, found.lines

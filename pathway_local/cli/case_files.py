@@ -9,8 +9,9 @@ from typing import Any
 
 import typer
 
+from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import notice, talk
-from pathway_local.errors import CasesError, ColumnsError, EngineError, UsageError
+from pathway_local.errors import CasesError, ColumnsError, EngineError
 from pathway_local.judging.plan import columns_by_input
 from pathway_local.ratings.cases_given import Given
 from pathway_local.rubrics.rubric import Rubric
@@ -24,6 +25,7 @@ from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import closing_command, exposures
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 
 def sheet_of(run: RunFile, cases: Path, rubrics: Collection[Rubric], given: Mapping[str, Any]) -> CasesFile:
@@ -93,10 +95,24 @@ def ask_columns(sheet: Sheet, error: ColumnsError) -> Mapping[str, str]:
     chosen: dict[str, str] = {}
     for name, columns in error.missing.items():
         free = [column for column in columns if column not in chosen.values()]
-        chosen[name] = ask_column(name, free, rows)
+        question = terminal_words().text("start", "column", {"input": name})
+        place = choose(terminal_words(), question, [example(column, rows) for column in free])
+        chosen[name] = free[place - 1]
     options = " ".join(f"--map {shlex.quote(f'{name}={column}')}" for name, column in chosen.items())
     notice(f"next time, these options say the same: {options}")
     return chosen
+
+
+def choose(say: Language, question: str, options: Sequence[str], usual: int | None = None) -> int:
+    """Return the number of the option that the person chooses; Enter takes the usual one, if there is one."""
+    talk.say(question, "bold")
+    for number, each in enumerate(options, 1):
+        talk.say(visible(each), label=f"{number:3}  ")
+    while True:
+        typed = typer.prompt(say.text("start", "number", {}), default=usual and str(usual), err=True).strip()
+        if typed.isdecimal() and 0 < int(typed) <= len(options):
+            return int(typed)
+        talk.say(say.text("start", "not_a_number", {"last": len(options)}), "bold")
 
 
 def first_rows(sheet: Sheet) -> list[Mapping[str, str]]:
@@ -107,17 +123,6 @@ def first_rows(sheet: Sheet) -> list[Mapping[str, str]]:
 def example(column: str, rows: Sequence[Mapping[str, str]]) -> str:
     """Return a column's name with its first cells, short enough for a line of 80 columns."""
     return visible(f"{_cut(column)}: {'  |  '.join(_cut(row.get(column, '')) for row in rows)}")
-
-
-def ask_column(name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the column that the person chooses for an input. Raises UsageError if none is chosen."""
-    talk.say(f"Which column is {name}?", "bold")
-    for number, column in enumerate(columns, 1):
-        talk.say(f"{number:3}  {example(column, rows)}")
-    answer = typer.prompt("Its number, or nothing to stop", default="", show_default=False, err=True).strip()
-    if not (answer.isdecimal() and 0 < int(answer) <= len(columns)):
-        raise UsageError(f"no column was chosen for {name}", f"Give --map {name}=COLUMN.")
-    return columns[int(answer) - 1]
 
 
 def _cut(text: str) -> str:

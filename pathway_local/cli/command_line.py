@@ -1,7 +1,6 @@
 """The command line as a whole: its commands, its help, and how each way to fail ends it."""
 
 import errno
-import os
 import sys
 import warnings
 from importlib import import_module
@@ -13,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
 from pathway_local.cli.options import pasted
-from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
+from pathway_local.cli.terminal import FAULT, complain, discard, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.private_process import INTERRUPTED, end_like_an_interrupt, make_private
@@ -66,14 +65,9 @@ class _Commands(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
-            _discard_output()
+            discard(sys.stdout)
             sys.exit(0)
         return result
-
-
-def _discard_output() -> None:
-    """Discard what stdout still holds: flushing it at the end would fail again and change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 EXIT_CODES = {
@@ -142,7 +136,7 @@ def run() -> None:
             # Files that a command writes tell this by themselves: this one is where the shell sends its output.
             hint = "Free some space where its output goes, or send it elsewhere."
             complain(UsageError(f"what this command prints can't be written: {error.strerror}", hint))
-            _discard_output()
+            discard(sys.stdout)
             sys.exit(UsageError.exit_code)
         tell_fault(error)
         sys.exit(FAULT)

@@ -26,7 +26,8 @@ from pathway_local.judging.plan import Plan, default_run, read_plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
-from pathway_local.results.summary import summary_of
+from pathway_local.results.analysis import found_by
+from pathway_local.results.summary import ANALYSIS
 from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -170,7 +171,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
                 notice(remark)
-        found = summary_of(Scores(read))
+        found = found_by(ANALYSIS, Scores(read), {})
     if out is not None:
         note_export(where, out)
     if str(out) != "-":

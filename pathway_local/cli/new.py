@@ -102,20 +102,23 @@ def new(
     if missing and not _agreed(said["ask_yes"], *said["letters"]):
         notice("nothing was written")
         return
+    write_rubric(file, text, force=force)
+    notice(f"judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
+
+
+def write_rubric(file: Path, text: str, *, force: bool) -> None:
+    """Write a rubric's file and say so. Raises OutputExists."""
     with output_file(file, force=force) as written:
         written.write(text.encode())
-    notice(f"wrote {file}; judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
+    notice(f"wrote {file}")
 
 
 def _agreed(question: str, yes: str, no: str) -> bool:
     """Return whether the person says yes, by the letters of the dialog's language."""
-
-    def read(typed: str) -> str:
-        if (letter := typed.strip().casefold()) in (yes, no):
-            return letter
-        raise UsageError(f"{yes} / {no}")
-
-    return answer("", f"{question} ({yes}/{no})", yes, read) == yes
+    typed = ""
+    while typed not in (yes, no):
+        typed = typer.prompt(f"{question} ({yes}/{no})", err=True).strip().casefold()
+    return typed == yes
 
 
 def _in_full(outputs: Outputs) -> dict[str, object]:

@@ -2,37 +2,32 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.case_files import close_off, example, first_rows
-from pathway_local.cli.export import export
+from pathway_local.cli.analyses import app_of
+from pathway_local.cli.case_files import choose, close_off, example, first_rows
+from pathway_local.cli.export import app as export
 from pathway_local.cli.judge import heeded
 from pathway_local.cli.new import new
-from pathway_local.cli.options import App, Lang, Models
+from pathway_local.cli.options import App, Lang, Models, options_of
 from pathway_local.cli.progress import JobProgress
-from pathway_local.cli.report import report
-from pathway_local.cli.show import show, terminal_words
+from pathway_local.cli.report import app as report
+from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
 from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
 from pathway_local.judges.judge_card import judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.plan import default_run, read_plan
+from pathway_local.judging.plan import Plan, default_run, read_plan
 from pathway_local.judging.progress import Progress
 from pathway_local.judging.recorder import Tally
-from pathway_local.results.analysis import found_by
-from pathway_local.results.summary import ANALYSIS
-from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
-from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, is_row_of_texts, names_of
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
@@ -40,7 +35,6 @@ from pathway_local.system.machine import this_machine
 from pathway_local.system.options import flag
 from pathway_local.system.private_file import closing_command, exposures
 from pathway_local.system.private_process import INTERRUPTED
-from pathway_local.system.visible import visible
 from pathway_local.words.language import ENGLISH, Language
 
 FETCHABLE = 3
@@ -49,9 +43,14 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang pt")
+@app.with_examples(
+    "pathway-local start answers.xlsx",
+    "pathway-local start respostas.csv --lang pt",
+    given=options_of(Plan, "encoding"),
+)
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
+    given: dict[str, Any],
     lang: Lang = "en",
     models: Models = None,
 ) -> None:
@@ -64,7 +63,11 @@ def start(
     talk.errors_only = True  # other commands' notes are English
     again, say = shlex.join(["pathway-local", *sys.argv[1:]]), terminal_words(lang)
     try:
-        Dialog(file, say, models).hold()
+        Dialog(file, say, models, given.get("encoding", "")).hold()
+    except PathwayError:
+        if lang != ENGLISH:
+            talk.say(say.text("start", "error_in_english", {}))
+        raise
     except (typer.Abort, typer.Exit) as ended:
         code = getattr(ended, "exit_code", SOME_FAILED)  # without click's own "Aborted!"
         if code in (SOME_FAILED, INTERRUPTED):
@@ -95,15 +98,13 @@ class _Count(JobProgress):
 
 
 class Dialog:
-    """Asks one question after the other, and keeps what was chosen. `columns` has each input's column."""
+    """Asks one question after the other. `how` has options of `open_sheet`, `chosen` those of `judge`."""
 
-    def __init__(self, file: Path, say: Language, models: Path | None) -> None:
+    def __init__(self, file: Path, say: Language, models: Path | None, encoding: str = "") -> None:
         self.file, self.run, self._say = file, default_run(file, None), say
-        self._title, self._header_row = "", 0
-        self._rubric, self._judge = "", ""
+        self._how: dict[str, Any] = {"encoding": encoding, "title": "", "header_row": None}
+        self._models, self._rubric, self._judge, self._by = models, "", "", ""
         self._map: dict[str, str] = {}
-        self._by = ""
-        self._models = models
 
     def hold(self) -> None:
         """Ask everything, judge, and show the results. Raises PathwayError, typer.Abort, typer.Exit."""
@@ -117,16 +118,14 @@ class Dialog:
         self._ask_by()
         self._ask_judge()
         self._judge_all()
-        shown = ["pathway-local", "summary", str(self.run), *_typed(self._grouped() | self._in_language())]
-        talk.say(f"$ {shlex.join(shown)}", "bold")
-        with RunFile.read(self.run) as run, run.database.snapshot():
-            show(unasked(found_by(ANALYSIS, Scores(run), self._grouped())), self._say)
+        summary, *results = self.results()
+        talk.say(f"$ {shlex.join(summary)}", "bold")
+        _do(summary)
         failed = 0
-        for command, write in self.results():
+        for command in results:
             try:
                 if self._agreed("write", command):
-                    sys.argv = command  # the run's audit trail records it
-                    write()
+                    _do(command)
             except PathwayError as error:  # the other results are still there to be written
                 complain(error)
                 failed = failed or error.exit_code
@@ -134,36 +133,25 @@ class Dialog:
         if failed:
             raise typer.Exit(failed)
 
-    def results(self) -> list[tuple[list[str], Callable[[], None]]]:
-        """Return what writes the results: each command, and the call that does the same."""
-        kind, run, lang = kind_of(self.file), str(self.run), self._say.name
+    def results(self) -> list[list[str]]:
+        """Return the commands that show and write the results."""
+        kind, run = kind_of(self.file), str(self.run)
         onto = self.file if kind and kind.copy else None
         scored = Path(f"{self.file.stem}-scored{self.file.suffix if onto else '.csv'}")
-        page = Path(f"{self.file.stem}-report.html")
-        told = _typed(self._grouped() | self._in_language())
+        told = _typed({"by": self._by, "lang": "" if self._say.name == ENGLISH else self._say.name})
+        reading = {"encoding": self._how["encoding"]} if onto else {}
         return [
-            (
-                ["pathway-local", "export", run, *_typed({"onto": onto, "out": scored})],
-                partial(export, run=self.run, out=scored, given={}, onto=onto),
-            ),
-            (
-                ["pathway-local", "report", run, *told, "--out", str(page)],
-                partial(report, run=self.run, out=page, given=self._grouped(), lang=lang),
-            ),
+            ["pathway-local", "summary", run, *told],
+            ["pathway-local", "export", run, *_typed({"onto": onto, "out": scored, **reading})],
+            ["pathway-local", "report", run, *told, "--out", f"{self.file.stem}-report.html"],
         ]
-
-    def _grouped(self) -> dict[str, str]:
-        return {"by": self._by} if self._by else {}
-
-    def _in_language(self) -> dict[str, str]:
-        return {"lang": self._say.name} if self._say.name != ENGLISH else {}
 
     def _sheet(self) -> Sheet:
         """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
         try:
-            return open_sheet(self.file, header_row=self._header_row or None, title=self._title)
+            return open_sheet(self.file, **self._how)
         except UnclearHeader as error:
-            self._header_row = error.row
+            self._how["header_row"] = error.row
             return self._sheet()
 
     def _cases(self) -> CasesFile:
@@ -174,7 +162,7 @@ class Dialog:
         sheet = self._sheet()
         if sheet.others:
             titles = [sheet.title, *sheet.others]
-            self._title, self._header_row = titles[self._choose("which_sheet", titles, 1) - 1], 0
+            self._how |= {"title": titles[self._choose("which_sheet", titles, 1) - 1], "header_row": None}
 
     def _ask_header(self) -> None:
         """Show the columns; ask in which row their names are if others stand above them, or if they may be texts."""
@@ -188,9 +176,9 @@ class Dialog:
                 return
             if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
                 if is_row_of_texts(sheet.columns):
-                    self._header_row = sheet.header_row
+                    self._how["header_row"] = sheet.header_row
                 return
-            self._header_row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
+            self._how["header_row"] = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
 
     def _ask_rubric(self) -> None:
         names = builtin_names()
@@ -260,8 +248,9 @@ class Dialog:
         options: dict[str, object] = {
             "rubric": [self._rubric],
             "judge": [self._judge],
-            "sheet": self._title,
-            "header_row": self._header_row or None,
+            "encoding": self._how["encoding"],
+            "sheet": self._how["title"],
+            "header_row": self._how["header_row"],
             "models": self._models,
             "map": [f"{name}={column}" for name, column in self._map.items()],
             "keep": [self._by] if self._by else [],
@@ -285,22 +274,21 @@ class Dialog:
         return self._choose(question, answers, 1, command=shlex.join(command)) == 1
 
     def _choose(self, question: str, options: Sequence[str], usual: int | None = None, **values: object) -> int:
-        """Return the number of the option that the person chooses; Enter takes the usual one, if there is one."""
         talk.say("")
-        self._tell(question, **values)
-        for number, each in enumerate(options, 1):
-            talk.say(visible(each), label=f"{number:3}  ")
-        while True:
-            typed = typer.prompt(self._told("number"), default=usual and str(usual), err=True).strip()
-            if typed.isdecimal() and 0 < int(typed) <= len(options):
-                return int(typed)
-            self._tell("not_a_number", last=len(options))
+        return choose(self._say, self._told(question, **values), options, usual)
 
     def _tell(self, key: str, **values: object) -> None:
         talk.say(self._told(key, **values), "bold")
 
     def _told(self, key: str, **values: object) -> str:
         return self._say.text("start", key, values)
+
+
+def _do(command: list[str]) -> None:
+    """Do what a person would type, whose words the run's audit trail records. Raises PathwayError."""
+    sys.argv = command
+    made = {"export": export, "report": report}.get(command[1]) or app_of(command[1])
+    typer.main.get_command(made)(command[2:], standalone_mode=False)
 
 
 def _typed(options: Mapping[str, object]) -> list[str]:

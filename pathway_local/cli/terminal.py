@@ -46,41 +46,29 @@ class _Stderr(TextIOBase):
 
     def write(self, text: str) -> int:
         try:
-            return self._stream.write(text)
+            sys.stderr.write(text)
+            sys.stderr.flush()
         except RuntimeError:  # a signal's handler writes in the midst of another write, which a buffer refuses
             with suppress(OSError):
                 os.write(self.fileno(), text.encode(self.encoding, "replace"))
         except OSError:
-            self._nowhere()
+            discard(sys.stderr)
         return len(text)
 
-    def flush(self) -> None:
-        try:
-            self._stream.flush()
-        except RuntimeError:
-            pass  # the write that the signal interrupted flushes
-        except OSError:
-            self._nowhere()
-
     def isatty(self) -> bool:
-        return self._stream.isatty()
+        return sys.stderr.isatty()
 
     def fileno(self) -> int:
-        return self._stream.fileno()
+        return sys.stderr.fileno()
 
-    @property
-    def _stream(self) -> TextIO:
-        """The real stream: while a progress bar is shown, `sys.stderr` leads back to us."""
-        stream: TextIO = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
-        return stream
 
-    def _nowhere(self) -> None:
-        """Discard what the stream still holds: flushing it at the end would fail again and change the exit code."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())
-        os.close(nowhere)
-        with suppress(OSError):
-            self._stream.flush()
+def discard(stream: TextIO) -> None:
+    """Discard what a stream still holds: flushing it at the end would fail again and change the exit code."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    with suppress(OSError):
+        stream.flush()
 
 
 class Screen(Console):
@@ -178,15 +166,12 @@ def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
 ) -> Table:
     """Return a table whose first `left` columns are words and whose others are numbers; cells may have `lines`."""
-    heading = Text(visible(title)) if title else None
-    made = Table(
-        title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
-    )
-    rows = list(rows)
+    heading, rows = Text(visible(title)) if title else None, list(rows)
+    made = Table(title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     short = all(len(row[0]) <= SHORT for row in rows)
     for at, column in enumerate(columns):
-        words, head = at < left, visible(column, lines=lines)
-        whole = not words or (at == 0 and left > 1 and short)
+        words, whole = at < left, at >= left or (at == 0 and left > 1 and short)
+        head = visible(column, lines=lines)
         made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=whole)
     for row in rows:
         made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))

@@ -53,7 +53,7 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
     yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
     yield say("under"), [visible(name) for name in found.rubrics]
     raters = dict.fromkeys((rater.name, rater.kind) for rater in found.raters)
-    yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in raters]
+    yield say("by_whom"), [f"{visible(name)} ({say.word(kind)})" for name, kind in raters]
     if found.jobs:
         days = (found.jobs[0].started, found.jobs[-1].ended or found.jobs[-1].started)
         yield say("when"), [" – ".join(dict.fromkeys(map(say.day, days)))]
@@ -82,7 +82,7 @@ def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterato
     yield say("rubrics_by_hash"), [(visible(name), rubric.sha256) for name, rubric in found.rubrics.items()]
     for rater in found.raters:
         settings = _told(dict(sorted(rater.spec.items())))
-        yield f"{visible(rater.name)} · {visible(rater.rubric)} · {say(f'kind_{rater.kind}')}", list(settings)
+        yield f"{visible(rater.name)} · {visible(rater.rubric)} · {say.word(rater.kind)}", list(settings)
     for job in found.jobs:
         yield say("job", number=job.id, began=say.time(job.started)), list(_job(job, say))
 

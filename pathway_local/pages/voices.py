@@ -75,7 +75,7 @@ class CaseTable:
 
 def voice(said: Said, rubric: Rubric, say: Language, score: str = "") -> Voice:
     """Return what a rater said as a page shows it, of the scores this one alone if one is given."""
-    who = outside(said.rater, 120), say(f"kind_{said.kind}"), caution(said.rater, said.caution, say)
+    who = outside(said.rater, 120), say.word(said.kind), caution(said.rater, said.caution, say)
     outcome, declared = said.outcome, rubric.format.scores
     if isinstance(outcome, Failure):
         # A message is in English, so another language names its kind.
@@ -115,7 +115,7 @@ def case_table(
         own = tuple(voices.get(name) for name, _ in raters)
         rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), groups, texts, own))
     inputs = tuple(outside(name, 120) for name in _inputs_in(shown[0][1])) if shown and has_texts else ()
-    heads = tuple((outside(name, 120), say(f"kind_{kind}")) for name, kind in raters)
+    heads = tuple((outside(name, 120), say.word(kind)) for name, kind in raters)
     return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, heads, tuple(rows))
 
 

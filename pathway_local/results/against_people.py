@@ -1,7 +1,7 @@
 """Judges compared with people: the human benchmark, which judge agrees better, and in which groups a judge errs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -22,8 +22,6 @@ from pathway_local.statistics.human_benchmark import (
 SPEARMAN = "spearman"
 """The benchmark's figure: a mean of people is no level of the scale."""
 
-DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key")
-
 
 class AgainstPeople:
     """Compares judges with the people of the `reference`, and these with each other; both are columns of the matrix.
@@ -42,7 +40,6 @@ class AgainstPeople:
         self.matrix, self.scores, self.clusters, self.options = matrix, matrix.on_scale, clusters, options
         named = matrix.columns(options.against) if options.against else matrix.of_kind("human")
         self.reference = [place for place in compared if place in named]
-        self._table = partial(people_table, matrix, options)
         self.judges = self._judges(compared, members)
 
     def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
@@ -90,24 +87,6 @@ class AgainstPeople:
             clusters=self.clusters,
         )
 
-    def two_judges(self, first: int, second: int) -> tuple[str, Contrast]:
-        """The figure by which two judges are compared, by their columns, and how they agree with the reference."""
-        figure = "kappa" if self.matrix.nominal else "kappa_quadratic"
-        if why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)]):
-            figure = SPEARMAN
-        return figure, compare_judges(
-            self.scores[:, [first, second]],
-            self.scores[:, self.reference],
-            figure,
-            self.options.margin,
-            self.names([first, second]),
-            self.matrix.scale,
-            clusters=self.clusters,
-        )
-
-    def _mean_of_others(self, rater: int) -> FloatArray:
-        return mean_of_people(self.scores[:, [place for place in self.reference if place != rater]])
-
     @cached_property
     def mean(self) -> FloatArray:
         """The mean score of the reference, (cases,)."""
@@ -115,41 +94,51 @@ class AgainstPeople:
 
     def own_errors(self) -> FloatArray:
         """How far each person of the reference is from the mean of the others, (cases, people); nobody alone."""
-        people = self.reference if self.independent else []
-        apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
-        return np.stack(apart, axis=1) if apart else np.empty((len(self.scores), 0))
+        people = self.scores[:, self.reference if self.independent else []]
+        others = [mean_of_people(np.delete(people, person, axis=1)) for person in range(people.shape[1])]
+        return people - np.stack(others, axis=1) if others else people
 
     def tables(self) -> Iterator[Table]:
         """Yield the benchmark and two judges; those without rows have nothing to show."""
-        yield from self._benchmark()
-        yield self._two_judges()
+        judges = zip(self.names(self.judges), self.benchmark, strict=False)
+        about = {"coefficient": COEFFICIENTS[SPEARMAN].label}
+        yield self._contrasts(
+            "benchmark", [Column("judge", "rater")], ("judge_figure", "person_figure"), about,
+            [({"judge": judge}, contrast) for judge, contrast in judges],
+        )  # fmt: skip
+        pairs = combinations(self.judges, 2) if self.reference else ()
+        found = [self._two_judges(first, second) for first, second in pairs]
+        columns = [*TWO, Column("coefficient")]
+        yield self._contrasts("judges", columns, ("first_figure", "second_figure"), {"reference": self.name}, found)
 
-    def _benchmark(self) -> Iterator[Table]:
-        if not (found := self.benchmark):
-            return
-        names = ("judge_figure", "person_figure")
-        columns = [*(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
-        about = {"coefficient": COEFFICIENTS[SPEARMAN].label, "margin": self.options.margin}
-        rows: list[Row] = [
-            {"judge": judge, **_contrast(contrast, names)}
-            for judge, contrast in zip(self.names(self.judges), found, strict=True)
-        ]
-        yield self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
+    def _two_judges(self, first: int, second: int) -> tuple[Row, Contrast]:
+        """How two judges agree with the reference, by the figure that their scores allow."""
+        figure = "kappa" if self.matrix.nominal else "kappa_quadratic"
+        if why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)]):
+            figure = SPEARMAN
+        one, other = self.names([first, second])
+        found = compare_judges(
+            self.scores[:, [first, second]],
+            self.scores[:, self.reference],
+            figure,
+            self.options.margin,
+            (one, other),
+            self.matrix.scale,
+            clusters=self.clusters,
+        )
+        return {"first": one, "second": other, "coefficient": figure}, found
 
-    def _two_judges(self) -> Table:
-        names, rows = ("first_figure", "second_figure"), list[Row]()
-        for two in combinations(self.judges, 2) if self.reference else ():
-            figure, contrast = self.two_judges(*two)
-            rows.append(
-                {**dict(zip(("first", "second"), self.names(two), strict=True)), "coefficient": figure,
-                 **_contrast(contrast, names)}
-            )  # fmt: skip
-        columns = [*TWO, Column("coefficient"), *(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
-        about = {"reference": self.name, "margin": self.options.margin}
-        return self._table("judges", columns, rows, detail=True, about=about)
-
-
-def _contrast(found: Contrast, names: Sequence[str]) -> Row:
-    one_is_missing = isinstance(found.first.value, Undefined) and not isinstance(found.second.value, Undefined)
-    standing = None if one_is_missing else found.standing  # a sentence says what follows from that
-    return {names[0]: found.first, names[1]: found.second, "difference": found.difference, "standing": standing}
+    def _contrasts(
+        self, key: str, columns: Sequence[Column], names: tuple[str, str], about: Mapping[str, object],
+        found: Sequence[tuple[Row, Contrast]],
+    ) -> Table:  # fmt: skip
+        shown = [*columns, *(Column(name, "estimate") for name in names)]
+        shown += [Column("difference", "estimate"), Column("standing", "key")]
+        rows = []
+        for row, each in found:
+            missing = isinstance(each.first.value, Undefined) and not isinstance(each.second.value, Undefined)
+            standing = None if missing else each.standing  # a sentence says what follows from that
+            row |= {names[0]: each.first, names[1]: each.second, "difference": each.difference, "standing": standing}
+            rows.append(row)
+        told = {**about, "margin": self.options.margin}
+        return people_table(self.matrix, self.options, key, shown, rows, detail=key == "judges", about=told)

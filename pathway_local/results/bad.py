@@ -15,7 +15,7 @@ from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
-from pathway_local.statistics.corrected import Survey, corrected_share
+from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Interval, Reason
 from pathway_local.statistics.figure import undefined_estimate as undefined
 from pathway_local.statistics.share import scale_mean, share
@@ -154,8 +154,8 @@ class BadAnswers:
         if not (scored & drawn).any():
             return undefined("no case is among those from which the sample was drawn")
         strata = design.strata[drawn] if design.sample.strata else None
-        survey = Survey(strata=strata, inside=scored[drawn])
-        return corrected_share(own[drawn], self.labels[drawn], (special[drawn], of_people[drawn]), survey)
+        both = special[drawn], of_people[drawn]
+        return corrected_share(own[drawn], self.labels[drawn], scored[drawn], strata, both)
 
     def rows(self, places: Sequence[int], by: str = "") -> Iterator[Row]:
         """Yield the row of each of these raters, and behind it those of its groups that are large enough."""

@@ -108,7 +108,8 @@ def _part_of_scale(matrix: RatingsMatrix, raters: Sequence[int]) -> Iterator[Not
 
 def _reversed(matrix: RatingsMatrix, raters: Sequence[int], clusters: IntArray | None) -> Iterator[Note]:
     """Raters who surely order the cases oppositely, each named once, the one who opposes most others first."""
-    pairs = [pair for pair in combinations(raters, 2) if not matrix.nominal and _opposed(matrix, pair, clusters)]
+    scores, every = matrix.on_scale, combinations(raters, 2)
+    pairs = [pair for pair in every if not matrix.nominal and _opposed(scores[:, pair], clusters)]
     while pairs:
         rater = max(raters, key=lambda place: sum(place in pair for pair in pairs))
         others = [sum(pair) - rater for pair in pairs if rater in pair]
@@ -118,13 +119,15 @@ def _reversed(matrix: RatingsMatrix, raters: Sequence[int], clusters: IntArray |
         yield Note("reversed", {**told, "low": matrix.levels[0]}, "warning")
 
 
-def _opposed(matrix: RatingsMatrix, pair: tuple[int, int], clusters: IntArray | None) -> bool:
+def _opposed(scores: FloatArray, clusters: IntArray | None) -> bool:
     """Whether Spearman's interval lies below 0; exactly opposite orders have none."""
-    scores = matrix.on_scale[:, pair]
     both = np.isfinite(scores).all(axis=1)
+    own = scores[both]
+    if len(own) < LEAST_ALIKE or np.prod(own - own.mean(axis=0), axis=1).sum() >= 0:  # nearly all pairs end here
+        return False
     figure = {"spearman": COEFFICIENTS["spearman"].of(())}
-    found = estimates(figure, scores[both], None if clusters is None else clusters[both])["spearman"]
-    if both.sum() < LEAST_ALIKE or isinstance(found.value, Undefined):
+    found = estimates(figure, own, None if clusters is None else clusters[both])["spearman"]
+    if isinstance(found.value, Undefined):
         return False
     return found.interval.high < 0 if isinstance(found.interval, Interval) else found.value < EXACTLY
 

@@ -7,7 +7,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.label_design import LabelDesign
 from pathway_local.scores.matrix import RatingsMatrix
-from pathway_local.statistics.corrected import Correction, Survey, corrected_mean
+from pathway_local.statistics.corrected import Correction, corrected_mean
 from pathway_local.statistics.effect import difference_effect
 from pathway_local.statistics.figure import BoolArray, FloatArray, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
@@ -38,7 +38,7 @@ class SampledLabels:
         """The correction of a judge's mean, over all cases or those of the group."""
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special), self.special
         return corrected_mean(
-            self._expected(judge), self.scores, self.scale, Survey(strata=self.strata, inside=group), special
+            self._expected(judge), self.scores, self.scale, strata=self.strata, inside=group, special=special
         )
 
     def _expected(self, judge: int) -> FloatArray:

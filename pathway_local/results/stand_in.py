@@ -68,16 +68,12 @@ class _Answer:
             told = {"names": self.no_people, "count": len(self.no_people), "judges": self.named}
             yield Note("reference_is_judge", told)
             yield from self._quoted_pairs()
-        elif self.found.people.benchmark:
-            yield from self._standings(self.found.people.benchmark)
-            yield from self._bias()
-            yield from [*self.found.answers.values()][:1]  # two estimates of one thing would confuse
-            yield from self._quoted_benchmark(self.found.people.benchmark)
         else:
-            yield from self._untested()
+            tested = self.found.people.benchmark
+            yield from self._standings(tested) if tested else self._untested()
             yield from self._bias()
             yield from [*self.found.answers.values()][:1]  # two estimates of one thing would confuse
-            yield from self._quoted_pairs()
+            yield from self._quoted_benchmark(tested) if tested else self._quoted_pairs()
         if self.alpha and not isinstance(self.alpha.value, Undefined):
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
             yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
@@ -91,16 +87,6 @@ class _Answer:
     def alpha_name(self) -> str:
         return "alpha_nominal" if self.found.matrix.nominal else "alpha_ordinal"
 
-    @property
-    def people_disagree(self) -> bool:
-        """Whether the people surely agree too little among themselves."""
-        return bool(self.alpha and isinstance(self.alpha.interval, Interval) and self.alpha.interval.high < TENTATIVE)
-
-    @property
-    def people_may_disagree(self) -> bool:
-        """Whether the people agree too little as far as their few ratings show."""
-        return bool(self.alpha and isinstance(self.alpha.value, float) and self.alpha.value < TENTATIVE)
-
     def _standings(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
         for judge, contrast in zip(self.judges, found, strict=True):
@@ -110,8 +96,10 @@ class _Answer:
                 yield Note("standing_unknown", {"judge": judge, "reason": contrast.difference.value})
             else:
                 grouped.setdefault(contrast.standing, []).append(judge)
-        if self.people_may_disagree and (judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]):
-            yield Note("people_disagree" if self.people_disagree else "people_may_disagree", {"judges": judges})
+        if self.alpha and isinstance(self.alpha.value, float) and self.alpha.value < TENTATIVE:
+            surely = isinstance(self.alpha.interval, Interval) and self.alpha.interval.high < TENTATIVE
+            if judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]:
+                yield Note("people_disagree" if surely else "people_may_disagree", {"judges": judges})
         for standing, judges in grouped.items():
             told = {"judges": judges, "count": len(judges), "margin": self.found.options.margin}
             yield Note(STANDINGS[standing], told)

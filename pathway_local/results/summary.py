@@ -8,7 +8,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, found_by
+from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table
@@ -252,11 +252,6 @@ def _on_choices(found: Choices, where: Note) -> Iterator[Note]:
         told = {"where": where, "flips": found.flips, "both": found.both, "first": found.to_first}
         told |= {"share": rate.value, "low": rate.interval.low, "high": rate.interval.high, "level": rate.interval}
         yield Note("choices_flipped", told, "warning")
-
-
-def summary_of(data: Scores) -> list[Table]:
-    """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, data, {})
 
 
 ANALYSIS = Analysis(

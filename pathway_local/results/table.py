@@ -83,11 +83,6 @@ class Table:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
-    def raters(self) -> Iterator[str]:
-        """Yield the names of all raters in its cells."""
-        for row in self.rows:
-            yield from self.raters_in(row)
-
     def raters_in(self, row: Mapping[str, Cell]) -> Iterator[str]:
         """Yield the names of the raters in a row, and of those that all rows share."""
         for name in (*(column.name for column in self.of_kind("rater", "raters")), "first", "second", "judge"):
@@ -96,19 +91,15 @@ class Table:
 
     def with_cautions(self, labels: Mapping[str, str]) -> "Table":
         """Return the table with a warning for each judge in it whose label must stand wherever its scores do."""
-        return replace(self, notes=(*self.notes, *cautions(labels, self.raters())))
+        named = dict.fromkeys(name for row in self.rows for name in self.raters_in(row) if name in labels)
+        cautions = (Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named)
+        return replace(self, notes=(*self.notes, *cautions))
 
 
 def unasked(tables: Iterable[Table]) -> list[Table]:
     """What a page shows unasked: no columns in detail, and of tables in detail those that it draws."""
     shown = (table for table in tables if not table.detail or table.chart)
     return [replace(table, columns=[each for each in table.columns if not each.detail]) for table in shown]
-
-
-def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
-    """A warning for each of these raters whose label must stand wherever its scores do."""
-    named = [name for name in dict.fromkeys(raters) if name in labels]
-    return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
 
 
 def score_title(rubric: str, score: str) -> str:

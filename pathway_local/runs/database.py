@@ -35,7 +35,7 @@ TYPES = ("integer", "real", "text", "blob")
 
 
 class Database:
-    """An open run file: `writer` or `reader` makes one."""
+    """An open run file."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
         self.path = path
@@ -44,31 +44,21 @@ class Database:
         self._lock = lock
 
     @classmethod
-    def writer(cls, path: Path) -> Self:
-        """Open for writing."""
+    def open(cls, path: Path, *, writes: bool) -> Self:
+        """Open an existing file for writing, or for reading alone."""
         with run_file_errors(path), ExitStack() as undo:
             _need_file(path)
-            lock = WriterLock(path)
-            undo.callback(lock.release)
-            connection = connect(path, "rw")
+            lock = WriterLock(path) if writes else None
+            undo.callback(lock.release if lock else lambda: None)
+            connection = connect(path, "rw") if writes else _connect_reader(path)
             undo.callback(connection.close)
-            _check(path, connection, writes=True)
-            # Others may read while this one writes, and a commit returns only once it is on the disk.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
+            _check(path, connection, writes=writes)
+            if writes:
+                # Others may read while this one writes, and a commit returns only once it is on the disk.
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
             undo.pop_all()
         return cls(path, connection, lock)
-
-    @classmethod
-    def reader(cls, path: Path) -> Self:
-        """Open for reading."""
-        with run_file_errors(path), ExitStack() as undo:
-            _need_file(path)
-            connection = _connect_reader(path)
-            undo.callback(connection.close)
-            _check(path, connection, writes=False)
-            undo.pop_all()
-        return cls(path, connection, None)
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""

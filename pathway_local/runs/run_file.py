@@ -10,8 +10,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self, get_args
+from typing import Any, Self, get_args
 
 from msgspec.structs import astuple
 
@@ -72,13 +71,6 @@ _ORDER = "SELECT row, key FROM cases NOT INDEXED ORDER BY row, key"
 _SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
 
 
-class StoredRubric(NamedTuple):
-    """A rubric in a run: its file's `text`, and what `rubrics.compiled` made of it."""
-
-    text: str
-    compiled: str
-
-
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
@@ -137,19 +129,17 @@ class RunFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
         """Open an existing run of this kind, or of any with None, for writing."""
-        return cls(Database.writer(Path(path)), kind)
+        return cls(Database.open(Path(path), writes=True), kind)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
         """Open an existing run of this kind, or of any with None, for reading, even while another process writes."""
-        return cls(Database.reader(Path(path)), kind)
+        return cls(Database.open(Path(path), writes=False), kind)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -191,12 +181,12 @@ class RunFile:
             raise damaged(self.path, "a rubric in it was changed: it has another name")
         return found
 
-    def stored_rubrics(self) -> dict[str, StoredRubric]:
-        """Return the run's rubrics by name, as it stores them."""
+    def stored_rubrics(self) -> dict[str, tuple[str, str]]:
+        """Return by name each rubric's text, and what `rubrics.compiled` made of it."""
         rows = self._db.rows("SELECT name, text, compiled, sha256 FROM rubrics ORDER BY id")
         if any(_sha256(text) != sha256 for _, text, _, sha256 in rows):
             raise damaged(self.path, "the text of a rubric in it was changed")
-        return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
+        return {name: (text, compiled) for name, text, compiled, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
         """Add a rater if it is new; return its id.

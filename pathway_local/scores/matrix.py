@@ -1,9 +1,8 @@
 """All raters' scores of all cases for one score, as arrays: the data of every figure of agreement."""
 
 import math
-from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import get_args
@@ -30,10 +29,12 @@ from pathway_local.verdict import Failure, Number, Verdict
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are read for
 # comparisons alone: what was chosen in each order.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job, marks,
+    SELECT case_id, row, rater_id, case_hash, scores, sheet_job, marks,
         failure_kind, failure_message, source, source_row, reason, {}
     FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
+
+_CASES = "SELECT case_id, row, metadata FROM cases NOT INDEXED"
 
 ANY_SHEET = -1
 """Stands for a sheet where no person chose which cases got a score."""
@@ -199,17 +200,6 @@ class RatingsMatrix:
         return codes
 
 
-@dataclass(slots=True)
-class _Case:
-    """A case with its place in the order of reading, and the hash of its latest texts."""
-
-    place: int
-    row: int
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    known: bool = False
-    case_hash: str = ""
-
-
 def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
     """The matrix of each score of the rubric, in their order, with the rubric's samples."""
     return _Gathered(run, rubric).matrices()
@@ -218,119 +208,101 @@ def ratings_matrices(run: RunFile, rubric: Rubric) -> list[RatingsMatrix]:
 class _Gathered:
     """Gathers all that a run holds under a rubric, in one pass over its outcomes.
 
-    Scores go into one flat array of numbers instead of objects: one score of a million cases by five raters then
-    takes 160 MB.
+    Scores go into one array of numbers instead of objects: one score of a million cases by five raters then takes
+    160 MB.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
-        self.path, self.rubric = run.path, rubric
+        self.path, self.rubric, self.scores = run.path, rubric, dict(rubric.format.scores)
         self.raters = raters_of(run, rubric)
-        self.learning, self._is_example = learns_from_cases(rubric), example_test(run, rubric)
+        self.learning, is_example = learns_from_cases(rubric), example_test(run, rubric)
         drawn = [sample for name in filter(None, (rubric.name, rubric.rated_as)) for sample in samples(run, name)]
-        self.samples = [self._without_examples(sample, inclusions(run, sample.id)) for sample in drawn]
-        self.cases: dict[str, _Case] = {}
-        self.failures = [0] * len(self.raters)
-        self.other_texts = [0] * len(self.raters)
-        self.scores = dict(rubric.format.scores)
+        self.samples = [self._without_examples(sample, inclusions(run, sample.id), is_example) for sample in drawn]
+        rows = {each.case_id: each.row for _, included in self.samples for each in included}
+        known = [each for each in run.database.stream(_CASES) if not is_example(each[0])]
+        rows |= {case_id: row for case_id, row, _ in known}
+        self.ids = sorted(rows, key=lambda case_id: (rows[case_id], case_id))
+        self.places = {case_id: place for place, case_id in enumerate(self.ids)}
+        self.kept = {self.places[case_id]: metadata for case_id, _, metadata in known}
         # People's verdicts are few and alike, so most are decoded once.
         self._decoded = lru_cache(maxsize=4096)(self._decode)
-        # For each case, in the order of reading, and score: each rater's given number, expected one and confidence.
-        self._blank = [math.nan] * (PARTS * len(self.scores) * len(self.raters))
-        self.numbers = array("d")
-        self.sheets: dict[tuple[int, int], int] = {}
-        self.orders: dict[tuple[int, int], int] = {}
-        self.troubles: list[Trouble] = []
-        for each in (each for _, included in self.samples for each in included):
-            self._case(each.case_id, each.row)
-        self._read(run)
+        size = (len(self.ids), len(self.raters))
+        self.numbers = np.full((size[0], len(self.scores), PARTS, size[1]), np.nan)
+        self.sheets, self.orders = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        self.hashes, self.read = [""] * size[0], np.zeros(size[0], dtype=np.bool_)
+        self.failures, self.other_texts, self.troubles = [0] * size[1], [0] * size[1], list[Trouble]()
+        # Judges first: they judge a case's present texts, while a rating may be about earlier texts.
+        for judges in (True, False):
+            columns = {id: at for at, (id, rater) in enumerate(self.raters) if (rater.kind == "judge") is judges}
+            self._read(run, columns)
 
-    def _without_examples(self, sample: Sample, included: Sequence[Inclusion]) -> tuple[Sample, list[Inclusion]]:
+    def _without_examples(
+        self, sample: Sample, included: Sequence[Inclusion], is_example: Callable[[str], bool]
+    ) -> tuple[Sample, list[Inclusion]]:
         """The sample without what is set aside: its other cases are as random."""
-        kept = [each for each in included if not self._is_example(each.case_id)]
+        kept = [each for each in included if not is_example(each.case_id)]
         if self.learning:
             kept = [replace(each, drawn=each.drawn and not is_set_aside(each.case_id)) for each in kept]
         return replace(sample, cases=len(kept), drawn=sum(each.drawn for each in kept)), kept
 
-    def _case(self, case_id: str, row: int) -> _Case:
-        if case_id not in self.cases:
-            self.cases[case_id] = _Case(len(self.cases), row)
-            self.numbers.extend(self._blank)
-        return self.cases[case_id]
-
-    def _read(self, run: RunFile) -> None:
-        """Read judges first: they judge a case's present texts, while a rating may be about earlier texts."""
-        judges = [place for place, (_, rater) in enumerate(self.raters) if rater.kind == "judge"]
-        others = [place for place, (_, rater) in enumerate(self.raters) if rater.kind != "judge"]
-        for places in (judges, others):
-            self._read_raters(run, {self.raters[place][0]: place for place in places})
-
-    def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
-        query = _OUTCOMES.format(CHOICES if self.rubric.pair else "NULL, NULL", placeholders(places))
+    def _read(self, run: RunFile, columns: Mapping[int, int]) -> None:
+        query = _OUTCOMES.format(CHOICES if self.rubric.pair else "NULL, NULL", placeholders(columns))
         people = {rater_id for rater_id, rater in self.raters if rater.kind == "human"}
-        labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, *more in run.database.stream(query, *places):
-            if self._is_example(case_id) or (self.learning and rater_id in people and is_set_aside(case_id)):
+        for case_id, row, rater_id, case_hash, scores, sheet, marks, *more in run.database.stream(query, *columns):
+            place, column = self.places.get(case_id), columns[rater_id]
+            if place is None or (self.learning and rater_id in people and is_set_aside(case_id)):
                 continue
-            sheet, marks, *failed, ab, ba = more
-            case, column = self._case(case_id, row), places[rater_id]
-            if not case.known:
-                case.row, case.metadata, case.known = row, TEXTS_BY_NAME.read(run.path, metadata), True
+            *failed, ab, ba = more
+            self.read[place] = True
             # The latest outcome comes first, so its hash is that of the case's present texts; a failure may have none.
-            case.case_hash = case.case_hash or case_hash
+            self.hashes[place] = self.hashes[place] or case_hash
             if scores is None:
                 self.failures[column] += 1
                 failure = from_columns(run.path, (None, None, None, *failed))
                 assert isinstance(failure, Failure), "an outcome without scores is one"
-                self.troubles.append(Trouble(case.place, column, row, failure=failure))
-            elif case_hash != case.case_hash:
+                self.troubles.append(Trouble(place, column, row, failure=failure))
+            elif case_hash != self.hashes[place]:
                 self.other_texts[column] += 1
             else:
-                at, size = case.place * len(self._blank) + column, len(self.raters)
-                for number, value in enumerate(self._decoded(scores)):
-                    self.numbers[at + number * size] = value
-                if column in labelled:
-                    self.sheets[case.place, column] = sheet or 0
-                noted = TEXTS.read(run.path, marks) if marks != "[]" else []
-                if noted:
-                    self.troubles.append(Trouble(case.place, column, row, noted))
+                self.numbers[place, :, :, column] = self._decoded(scores)
+                self.sheets[place, column] = sheet or 0
+                if noted := TEXTS.read(run.path, marks) if marks != "[]" else []:
+                    self.troubles.append(Trouble(place, column, row, noted))
                 if isinstance(ab, int | float) and isinstance(ba, int | float):
                     turned = TO_FIRST if ab > ba else TURNED
-                    self.orders[case.place, column] = turned if FLIPPED in noted else HELD
+                    self.orders[place, column] = turned if FLIPPED in noted else HELD
 
-    def _decode(self, scores: str) -> list[float]:
+    def _decode(self, scores: str) -> list[tuple[float, ...]]:
         """The numbers of each of the rubric's scores, from a stored verdict. Raises RunDamaged."""
         verdict = to_verdict(self.path, scores, "{}", "[]")
         if not verdict.scores.keys() <= self.scores.keys():
             raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
-        return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
+        return [_values(verdict, name, declared) for name, declared in self.scores.items()]
 
     def matrices(self) -> list[RatingsMatrix]:
-        ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
-        order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
-        shape = (len(ids), len(self.scores), PARTS, len(self.raters))
-        numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
+        """Leave out cases that are neither rated nor in a sample."""
+        shown = self.read.copy()
+        shown[[self.places[each.case_id] for _, included in self.samples for each in included]] = True
+        at = np.flatnonzero(shown)
+        numbers, sheets, orders = self.numbers[at], self.sheets[at], self.orders[at]
+        sheets[:, [column for column, (_, rater) in enumerate(self.raters) if rater.kind in JUDGES]] = ANY_SHEET
+        ids, hashes = (tuple(each[place] for place in at.tolist()) for each in (self.ids, self.hashes))
+        kept = (self.kept[place] if self.read[place] else "{}" for place in at.tolist())
+        metadata = tuple(TEXTS_BY_NAME.read(self.path, each) for each in kept)
         rows = {case_id: number for number, case_id in enumerate(ids)}
-        sheets, orders = (self._table(known)[order] for known in (self.sheets, self.orders))
-        sheets[:, [place for place, (_, rater) in enumerate(self.raters) if rater.kind in JUDGES]] = ANY_SHEET
-        designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
-        metadata = tuple(self.cases[case_id].metadata for case_id in ids)
-        hashes = tuple(self.cases[case_id].case_hash for case_id in ids)
-        repeated = sum(count - 1 for text, count in Counter(hashes).items() if text)
-        places = {place: number for number, place in enumerate(order.tolist())}
-        troubles = tuple(replace(each, case=places[each.case]) for each in self.troubles)
+        troubles = tuple(replace(each, case=rows[self.ids[each.case]]) for each in self.troubles)
         found = []
         for number, (name, declared) in enumerate(self.scores.items()):
             given, expected, sure, mass = (np.ascontiguousarray(numbers[:, number, each]) for each in range(PARTS))
-            levels = tuple(value for value in declared.values if value not in declared.special)
             found.append(
                 RatingsMatrix(
                     rubric=self.rubric.name,
                     score=name,
                     nominal=declared.scale == "nominal",
-                    levels=levels,
+                    levels=tuple(value for value in declared.values if value not in declared.special),
                     special=declared.special,
                     raters=self._columns(given, declared),
-                    case_ids=tuple(ids),
+                    case_ids=ids,
                     given=given,
                     expected=expected,
                     confidence=sure,
@@ -340,19 +312,12 @@ class _Gathered:
                     troubles=troubles,
                     metadata=metadata,
                     sheets=sheets,
-                    designs=designs,
+                    designs=tuple(_design(sample, included, rows) for sample, included in self.samples),
                     names={**declared.written, **declared.levels},
-                    repeated=repeated,
+                    repeated=sum(count - 1 for text, count in Counter(hashes).items() if text),
                 )
             )
         return found
-
-    def _table(self, known: Mapping[tuple[int, int], int]) -> IntArray:
-        """Numbers by case and rater as an array (cases, raters), 0 where there is none."""
-        table = np.zeros((len(self.cases), len(self.raters)), dtype=np.int64)
-        for place, number in known.items():
-            table[place] = number
-        return table
 
     def _columns(self, given: FloatArray, declared: ScoreField) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)

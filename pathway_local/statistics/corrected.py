@@ -38,22 +38,6 @@ FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """How the labels were drawn, and which mean to estimate; arrays are (cases,).
-
-    Labels were drawn at random within each code of `strata`. With `inside` the mean is that of the group of cases for
-    which it is true.
-    """
-
-    strata: IntArray | None = None
-    inside: BoolArray | None = None
-
-
-CASES_ALONE = Survey()
-"""Labels drawn at random from all cases, of which the mean is asked."""
-
-
-@dataclass(frozen=True, slots=True)
 class Correction:
     """A judge's mean, corrected.
 
@@ -123,12 +107,15 @@ def corrected_mean(
     judge: FloatArray,
     people: FloatArray,
     scale: tuple[float, float],
-    survey: Survey = CASES_ALONE,
+    *,
+    strata: IntArray | None = None,
+    inside: BoolArray | None = None,
     special: tuple[BoolArray, BoolArray] | None = None,
 ) -> Correction | Undefined:
     """The mean that people would give to those of N cases that have a place on the scale.
 
-    `judge` and `people` are (N,) with NaN where there is no score; `scale` is the lowest and the highest score, and
+    Arrays are (N,). `judge` and `people` have NaN where there is no score; `scale` is the lowest and the highest score.
+    Labels were drawn at random within each code of `strata`. With `inside` the mean is that of this group of cases.
     `special` says to which cases the judge, and people, gave a level off the scale. With y of the n labelled cases and
     f of the judge, the mean is mean_n(y) + L (mean_N(f) - mean_n(f)), with the slope L of `cross_fitted_slopes`, also
     for a group. A case without a verdict keeps its place with the mean verdict as f.
@@ -142,9 +129,9 @@ def corrected_mean(
     """
     nowhere = np.zeros(len(judge), np.bool_)
     places = [_placed(*each) for each in zip((people, judge), (special or (nowhere, nowhere))[::-1], strict=True)]
-    inside = ~nowhere if survey.inside is None else survey.inside
-    strata = nowhere.astype(np.int64) if survey.strata is None else survey.strata
-    sample = _Sample(np.isfinite(places[0]), inside, strata)
+    inside = ~nowhere if inside is None else inside
+    codes = nowhere.astype(np.int64) if strata is None else strata
+    sample = _Sample(np.isfinite(places[0]), inside, codes)
     labels, verdicts = (scores[inside & np.isfinite(scores)] for scores in (people, judge))
     missing = sample.missing()
     if not missing and len(labels) < min(2, sample.count):
@@ -238,30 +225,34 @@ def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float,
 
 
 def corrected_share(
-    judge: FloatArray, people: FloatArray, special: tuple[BoolArray, BoolArray], survey: Survey = CASES_ALONE
+    judge: FloatArray,
+    people: FloatArray,
+    inside: BoolArray,
+    strata: IntArray | None = None,
+    special: tuple[BoolArray, BoolArray] | None = None,
 ) -> Estimate:
-    """The share of cases that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
+    """The share of cases inside that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
 
     The value is that of `corrected_mean`. Wilson's interval has the number of cases with which a simple sample would
     have its variance. With few errors among the labels, it has the number of labels.
     """
-    found = corrected_mean(judge, people, (0.0, 1.0), survey, special)
+    found = corrected_mean(judge, people, (0.0, 1.0), strata=strata, inside=inside, special=special)
     if isinstance(found, Undefined):
         return undefined_estimate(found.reason)
     value = found.corrected.value
     if isinstance(value, Undefined) or found.labelled == found.cases:
         return found.corrected
-    inside, pilot = np.isfinite(people) & (True if survey.inside is None else survey.inside), found.pilot
+    labelled, pilot = np.isfinite(people) & inside, found.pilot
     each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
-    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
-    cases = float(inside.sum())
-    if survey.strata is not None:
-        whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
-        heavy = (whole / np.maximum(drawn, 1))[survey.strata[inside]]
+    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[labelled])
+    cases = float(labelled.sum())
+    if strata is not None:
+        whole, drawn = np.bincount(strata), np.bincount(strata, np.isfinite(people))
+        heavy = (whole / np.maximum(drawn, 1))[strata[labelled]]
         cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
     if errors >= FEW_ERRORS and variance > 0:
         cases = value * (1 - value) / variance
-    return Estimate(value, wilson_of(value, cases, int(inside.sum())))
+    return Estimate(value, wilson_of(value, cases, int(labelled.sum())))
 
 
 @dataclass(frozen=True, slots=True)

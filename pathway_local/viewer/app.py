@@ -12,8 +12,9 @@ from pathway_local.errors import PathwayError
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
 from pathway_local.pages.voices import Voice, case_table, voice
+from pathway_local.results.reading_list import CaseToRead
 from pathway_local.viewer.selection import choices, selection_in
-from pathway_local.viewer.verdicts import PAGE, KnownCase, Selection, Verdicts
+from pathway_local.viewer.verdicts import PAGE, Selection, Verdicts
 from pathway_local.words.language import ENGLISH, Language
 
 FOLDER = Path(__file__).with_name("templates")
@@ -136,11 +137,7 @@ class Viewer:
             cases, shown = verdicts.show(chosen)
             last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
-            rows = [
-                (verdicts.to_read(case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}")
-                for case, name, records in verdicts.page(page)
-                for rubric in [verdicts.rubrics[name]]
-            ]
+            rows = [(case, rubric, f"{self.folder}/case/{here}/{key}") for key, case, rubric in verdicts.page(page)]
             several, has_texts = len(verdicts.rubrics) > 1, verdicts.texts is not None
             return self._page(
                 "table.html",
@@ -163,15 +160,14 @@ class Viewer:
             if case is None:
                 raise _NoPage
             cases, _ = verdicts.show(self._chosen(number))
-            place, before, after = verdicts.neighbours(case.key)
-            inputs = verdicts.texts.of(case.id) if verdicts.texts else None
-            judged = list(self._judged(case, inputs))
-        missing = "view_no_texts" if verdicts.texts is None else "not_in_file" if inputs is None else ""
+            place, before, after = verdicts.neighbours(key)
+            judged = list(self._judged(case))
+        missing = "view_no_texts" if verdicts.texts is None else "not_in_file" if case.texts is None else ""
         return self._page(
             "case.html",
             case=case,
             metadata=[(outside(name, 120), outside(value)) for name, value in case.metadata.items() if value],
-            texts=passages({name: text for name, text in (inputs or {}).items() if text}),
+            texts=passages({name: text for name, text in (case.texts or {}).items() if text}),
             note=self._say(missing) if missing else "",
             judged=judged,
             place=place,
@@ -181,15 +177,15 @@ class Viewer:
             table=f"{self.folder}/table/{number}",
         )
 
-    def _judged(self, case: KnownCase, inputs: dict[str, str] | None) -> Iterator[Judged]:
+    def _judged(self, case: CaseToRead) -> Iterator[Judged]:
         """Yield what raters said of a case under each rubric, in the run's order."""
-        verdicts, say = self._verdicts, self._say
+        verdicts, say, inputs = self._verdicts, self._say, case.texts
         order = list(verdicts.rubrics)
-        records = sorted(verdicts.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
+        records = sorted(verdicts.run.records(cases=[case.case]), key=lambda record: order.index(record.rubric))
         for name, own in groupby(records, key=lambda record: record.rubric):
             rubric = verdicts.rubrics[name]
             said = verdicts.to_read(case, rubric, list(own)).said
-            now = fingerprint(verdicts.run.key, rubric.texts_of(Case(case.id, inputs))) if inputs is not None else ""
+            now = fingerprint(verdicts.run.key, rubric.texts_of(Case(case.case, inputs))) if inputs is not None else ""
             changed = inputs is not None and any(each.about not in ("", now) for each in said)
             note = say("changed_texts") if changed else ""
             yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in said))

@@ -34,7 +34,7 @@ def choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choice
     outcomes |= {f"{KIND}{kind}": say.word(kind) for kind in verdicts.failures}
     own = dict(chosen.groups)
     found = [
-        Choice("rubric", say("view_rubric"), _same(verdicts.rubrics), chosen.rubric),
+        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.rubrics), chosen.rubric),
         Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), chosen.rater),
         Choice("level", say("view_score"), _levels(verdicts, say), chosen.level),
         Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, chosen.outcome),

@@ -5,7 +5,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pathway_local.case import BadRow, Case
@@ -118,16 +118,6 @@ class Selection:
             yield _TEXT, [*[text] * 3, json.dumps(texts.holding(text) if texts else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCase:
-    """A case of the run with its kept metadata."""
-
-    key: int
-    id: str
-    row: int
-    metadata: Mapping[str, str]
-
-
 class Verdicts:
     """The verdicts of an open run.
 
@@ -188,16 +178,17 @@ class Verdicts:
     def _keys(self) -> list[int]:
         return list(dict.fromkeys(key for key, _ in self._shown))
 
-    def page(self, number: int) -> list[tuple[KnownCase, str, list[Record]]]:
-        """Return the shown rows of a page, counted from 1: each case with a rubric, and all verdicts under it."""
+    def page(self, number: int) -> list[tuple[int, CaseToRead, Rubric]]:
+        """Return the rows of a page, counted from 1: each case's key, and the case with all said under a rubric."""
         shown = self._shown[(number - 1) * PAGE : number * PAGE]
         cases = {key: case for key, _ in shown if (case := self.case(key))}
         found = defaultdict[tuple[str, str], list[Record]](list)
-        for record in self.run.records(cases=[case.id for case in cases.values()]):
+        for record in self.run.records(cases=[case.case for case in cases.values()]):
             found[record.case_id, record.rubric].append(record)
-        return [(cases[key], rubric, found[cases[key].id, rubric]) for key, rubric in shown]
+        rows = ((key, cases[key], self.rubrics[name]) for key, name in shown)
+        return [(key, self.to_read(case, own, found[case.case, own.name]), own) for key, case, own in rows]
 
-    def to_read(self, case: KnownCase, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
+    def to_read(self, case: CaseToRead, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
         """Return a case with what its raters said under a rubric, as pages draw it."""
         kinds = {(rater.name, rater.rubric): rater.kind for rater in self.raters}
         said = tuple(
@@ -205,7 +196,7 @@ class Verdicts:
             for each in records
             for name in [each.rater]
         )
-        return CaseToRead(case.id, case.row, said, case.metadata, self.texts.of(case.id) if self.texts else None)
+        return replace(case, said=said)
 
     def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
         """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""
@@ -213,8 +204,9 @@ class Verdicts:
         place = keys.index(key) + 1 if key in keys else 0
         return place, keys[place - 2] if place > 1 else None, keys[place] if 0 < place < len(keys) else None
 
-    def case(self, key: int) -> KnownCase | None:
-        """Return a case; None if the run has none with that key."""
+    def case(self, key: int) -> CaseToRead | None:
+        """Return a case without its verdicts; None if the run has none with that key."""
         for case_id, row, kept in self.run.database.rows("SELECT case_id, row, metadata FROM cases WHERE key = ?", key):
-            return KnownCase(key, case_id, row, TEXTS_BY_NAME.read(self.run.path, kept))
+            texts = self.texts.of(case_id) if self.texts else None
+            return CaseToRead(case_id, row, (), TEXTS_BY_NAME.read(self.run.path, kept), texts)
         return None

@@ -59,8 +59,7 @@ that contain the deciding words, such as the two values that differ.
 
 {tables}
 
-Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figures`. The cases alone:
-`PYTHONPATH=scripts python -m demo_judge.cases --help`.
+Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figures`.
 
 ## Limits
 The made-up sentences are few and plain. Real answers are longer, argue and hedge, and use other words: there
@@ -70,13 +69,6 @@ meant score to
 {by_hand}
 
 Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
-
-## Why it is still this judge
-A low-rank adapter on a real model, SmolLM2-135M-Instruct, was tried in its place: rank
-16 in the upper 15 of 30 layers, 4.9 MB, trained on the same lessons, 1,614 cases in 289 steps, two hours and a quarter
-on a busy machine of two cores. On the cases worded by hand the adapted model gave the meant score to 6 of 16 under
-`pathway-answer`, 6 of 16 under `groundedness`, 7 of 18 under `contextual-relevance`, and 4 and 6 of 16 under
-`gold-answer`. To replace this judge it would have had to reach 10 of 16 under each.
 """
 
 
@@ -144,12 +136,9 @@ def _stage(stage: Mapping[str, Any]) -> str:
     steps = f"{stage['short']:,} steps with the rubrics' names alone, then {stage['whole']:,}" if stage["short"] else ""
     steps = steps or f"From those weights, with new optimizers, {stage['whole']:,} steps"
     texts = "their present texts" if stage.get("rubrics") == rubrics_digest() else "texts that they had before"
-    mean = (
-        f" The weights are the mean of these and those of stage {of}." if (of := stage.get("mean_with_stage")) else ""
-    )
     return (
         f"{steps} under {texts}; {stage['batch']} cases a step, Muon and AdamW, a learning rate of up to "
-        f"{stage['rate']}, seed {stage['seed']}.{stage.get('note', '')}{mean}"
+        f"{stage['rate']}, seed {stage['seed']}.{stage.get('note', '')}"
     )
 
 

@@ -1,6 +1,5 @@
 """Makes cases with known scores for the four built-in rubrics, and writes cases files."""
 
-import argparse
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,19 +47,3 @@ def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) ->
     made = enumerate(make_cases(rubric, split, count, seed), 1)
     lines = (json.dumps(row(case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def main() -> None:
-    """Write a cases file."""
-    parser = argparse.ArgumentParser(prog="python -m demo_judge.cases", description=__doc__)
-    parser.add_argument("--rubric", choices=MAKERS, required=True)
-    parser.add_argument("--split", choices=list(Split), type=Split, default=Split.VALUES)
-    parser.add_argument("--n", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    write_cases(given.out, given.rubric, given.split, given.n, given.seed)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,7 +11,7 @@ from demo_judge.world import Split
 FOLDER = Path(__file__).parents[2] / "examples"
 CASES = 20
 SEED = 0
-"""The default seed of `demo_judge.cases`. It was settled before the demo judge judged any of these cases."""
+"""It was settled before the demo judge judged any of these cases."""
 
 AS_CSV = ("pathway-answer", "contextual-relevance")
 """The others are JSON Lines, so that the samples show both kinds of file."""

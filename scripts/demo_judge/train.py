@@ -242,20 +242,11 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
     return trainer.done >= trainer.schedule.steps
 
 
-def export(trainer: Trainer, folder: Path, mean_with: Path | None = None) -> None:
-    """Write weights (bf16), configuration and tokenizer for vLLM and transformers, and the schedules so far.
-
-    With `mean_with`, write the mean of the trained weights and those of that folder. A short training alone loses some
-    of what the former weights could; their mean keeps most of it.
-    """
+def export(trainer: Trainer, folder: Path) -> None:
+    """Write weights (bf16), configuration and tokenizer for vLLM and transformers, and the schedules so far."""
     folder.mkdir(parents=True, exist_ok=True)
     stages = stages_of(trainer.start) if trainer.start else []
     stages.append(asdict(trainer.schedule) | {"rubrics": rubrics_digest()})
-    if mean_with:
-        stages[-1]["mean_with_stage"] = len(stages_of(mean_with))
-        theirs = Qwen3ForCausalLM.from_pretrained(mean_with, dtype=torch.float32).state_dict()
-        own = trainer.network.state_dict()
-        trainer.network.load_state_dict({name: own[name].lerp(theirs[name].to(own[name]), 0.5) for name in own})
     (folder / "training.json").write_text(json.dumps({"stages": stages}, indent=1) + "\n", encoding="utf-8")
     trainer.network.to(torch.bfloat16).save_pretrained(folder)
     PreTrainedTokenizerFast.from_pretrained(trainer.work / "tokenizer").save_pretrained(folder)
@@ -266,7 +257,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="train_demo_judge", description=__doc__)
     parser.add_argument("--from", type=Path, dest="start", metavar="FOLDER", help="go on from these weights")
     parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; training resumes here")
-    parser.add_argument("--mean-with", type=Path, metavar="FOLDER", help="write the mean with the weights there")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
     parser.add_argument("--minutes", type=float, default=75, help="stop after this many minutes")
     parser.add_argument("--total-minutes", type=float, default=180, help="limit for all runs together")
@@ -285,7 +275,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     trainer = Trainer(schedule, given.work, device, given.start)
     if train(trainer, given.minutes, given.total_minutes):
-        export(trainer, given.out, given.mean_with)
+        export(trainer, given.out)
         print(f"weights written to {given.out}")
     else:
         print(f"stopped at step {trainer.done}; the same command resumes")
