@@ -37,15 +37,14 @@ def judged(
 ) -> tuple[str, dict[str, dict[str, str]]]:
     """What the command said of four rows, and each row of verdicts by its case."""
     desk = Desk(tmp_path_factory.mktemp("rows") / "d", tiny_judge)
-    own = {"instruction": "Say hello.", "response": "Hello.", "score_rubric": {"criteria": "Is it kind?", **LEVELS}}
+    own = {"instruction": "Say hello.", "response": "Hello.", "criteria": "Is it kind?", **LEVELS}
     rows: list[dict[str, object]] = [
         {"id": f"same {at}", **own, "instruction": f"Say hello {at} times.", "reference_answer": "  hello. "}
         for at in range(6)
     ]
-    rows.append({"id": "hostile", **own, "response": HOSTILE, "score_rubric": {"criteria": HOSTILE, **LEVELS}})
-    rows.append({"id": "unlike", **own, "score_rubric": {"criteria": "Is it rude?", **LEVELS}})
-    lacking = {name: text for name, text in LEVELS.items() if name != "score4_description"}
-    rows.append({"id": "lacking", **own, "score_rubric": {"criteria": "Is it kind?", **lacking}})
+    rows.append({"id": "hostile", **own, "response": HOSTILE, "criteria": HOSTILE})
+    rows.append({"id": "unlike", **own, "criteria": "Is it rude?"})
+    rows.append({name: text for name, text in ({"id": "lacking"} | own).items() if name != "score4_description"})
     rubric = ("-r", "criteria", "--temperature", "1")
     command = ("judge", desk.sheet(rows, "rows.jsonl"), *rubric, "-j", tiny_judge, "--out", "rows.csv")
     done = type_with(vllm_host, desk.work, *command)
@@ -69,7 +68,7 @@ def test_each_row_is_judged_by_its_own_criteria(judged: tuple[str, dict[str, dic
 def test_a_row_that_lacks_a_level_fails_and_says_which(judged: tuple[str, dict[str, dict[str, str]]]) -> None:
     row = judged[1]["lacking"]
     assert row["score"] == ""
-    assert "score_rubric.score4_description" in row["failure_message"]
+    assert "score4_description" in row["failure_message"]
 
 
 def test_a_broken_rule_marks_the_verdict_and_the_summary_counts_it(

@@ -43,8 +43,8 @@ class CasesFile:
     `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered.
 
-    Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
-    the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
+    Afterwards `inputs` has the column of each input (`rubric.criteria` is the key criteria of the objects in the column
+    rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
     (None: rows are numbered), `columns` all columns, `metadata` those that are neither inputs nor ids, and `notes`
     the other choices made, for people to read; `remarks` says which rows the last reading has left out.
     Raises CasesError if the file can't be read, ColumnsError if its columns don't match, UnknownName if `mapping` or
@@ -159,23 +159,18 @@ class CasesFile:
         return self.sheet.sha256()
 
     def _match(self, needed: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> dict[str, str]:
-        """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
+        """Return the column of each input, or the dotted name that the user gave of a key inside its cells."""
         absent = {name for name in self.optional if name not in given and not has_column(name, self.columns)}
         wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
-        self._nested: dict[str, tuple[str, ...]] = {}
+        self._nested = nested_keys(self.sheet, given.values())
         try:
-            return match_all(self.columns, wanted, given, self.path.name)
+            return match_all(self.columns, wanted, given, self.path.name, self._nested)
         except (ColumnsError, UnknownName) as error:
-            self._nested = nested_keys(self.sheet, given.values())
-            if not self._nested:
-                if self.sheet.header_row and not any(map(is_known, self.columns)):
-                    error.hint += " If another row names the columns, give --header-row N."
-                if self.sheet.others:
-                    error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
-                raise
-        found = match_all(self.columns, wanted, given, self.path.name, list(self._nested))
-        self._nested = {column: path for column, path in self._nested.items() if column in found.values()}
-        return found
+            if self.sheet.header_row and not any(map(is_known, self.columns)):
+                error.hint += " If another row names the columns, give --header-row N."
+            if self.sheet.others:
+                error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
+            raise
 
     def _find_id_column(self) -> str | None:
         named = (same_column(name, self.columns) for name in (self.sheet.own_id, *names_of("ids")) if name)

@@ -3,7 +3,7 @@
 import re
 import shlex
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from operator import eq
@@ -25,25 +25,21 @@ Choices = Mapping[str, Sequence[str]]
 
 
 def match(
-    columns: Sequence[str],
-    wanted: Mapping[str, Sequence[str]],
-    mapping: Mapping[str, str],
-    keys: Sequence[str] = (),
+    columns: Sequence[str], wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]
 ) -> tuple[dict[str, str], Choices]:
     """Return the column of each input that has one, and the choices of others; `wanted` has the inputs of each rubric.
 
     `mapping` has the columns that the user chose. Any other input takes the only column with its name; else the only
     one whose name differs just in case, accents, spaces, dashes and underscores; else the only one whose name means the
-    same; else the only one of the dotted `keys` inside cells (`score_rubric.criteria`) that ends in its name. An input
-    has the same column in all rubrics. In each of these rounds it looks at the columns that its rivals,
+    same. An input has the same column in all rubrics. In each of these rounds it looks at the columns that its rivals,
     the other inputs of its rubrics, had before: so the result does not depend on the order of inputs.
     """
     rivals = _rivals(wanted)
     found = {name: mapping[name] for name in rivals if name in mapping}
     unclear: dict[str, list[str]] = {}
-    for places, fits in (*((columns, each) for each in (eq, _is_spelled_alike, means_the_same)), (keys, _is_last_key)):
+    for fits in (eq, _is_spelled_alike, means_the_same):
         fitting = {
-            name: [each for each in places if fits(name, each) and each not in map(found.get, others)]
+            name: [each for each in columns if fits(name, each) and each not in map(found.get, others)]
             for name, others in rivals.items()
             if name not in found and name not in unclear
         }
@@ -57,12 +53,13 @@ def match_all(
     wanted: Mapping[str, Sequence[str]],
     mapping: Mapping[str, str],
     source: str,
-    keys: Sequence[str] = (),
+    keys: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the column of each input, as `match` does.
 
-    Raises ColumnsError, with `source` as the file's name, if an input has no column or shares one with a rival, and
-    UnknownName if `mapping` names an input or a column that does not exist.
+    `keys` are the dotted names of what lies inside cells. Raises ColumnsError, with `source` as the file's name, if an
+    input has no column or shares one with a rival, and UnknownName if `mapping` names an input or a column that does
+    not exist.
     """
     rivals, chosen = _rivals(wanted), dict[str, str]()
     for name, given in mapping.items():
@@ -70,9 +67,8 @@ def match_all(
         if name not in rivals:
             raise UnknownName("input", name, rivals)
         if chosen[name] not in (*columns, *keys):
-            # Keys inside cells can be students' words, so the message lists only those that nearly match the user's.
-            raise no_column(given, [*columns, *get_close_matches(given, keys, n=3)], source)
-    found, unclear = match(columns, wanted, chosen, keys)
+            raise no_column(given, columns, source)
+    found, unclear = match(columns, wanted, chosen)
     needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in wanted.items())
     there = f"{needs}; the file has {', '.join(listed(columns))}."
     for name, column in found.items():
@@ -186,10 +182,6 @@ def _names() -> dict[str, Any]:
 
 def _is_spelled_alike(name: str, column: str) -> bool:
     return folded(column) == folded(name)
-
-
-def _is_last_key(name: str, key: str) -> bool:
-    return folded(key.rpartition(".")[2]) == folded(name)
 
 
 def means_the_same(name: str, column: str) -> bool:

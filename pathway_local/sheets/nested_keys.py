@@ -2,36 +2,26 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 
 from msgspec.structs import replace
 
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, plain_text
+from pathway_local.sheets.row import Row, plain_text
 
 SAMPLE_ROWS = 100
-DEPTH = 6
 
 Path = tuple[str, ...]
 """A column, then the keys and, in lists, the places from 0 that lead to a value in its cell."""
 
 
 def nested_keys(sheet: Sheet, named: Iterable[str]) -> dict[str, Path]:
-    """Return the keys in the cells of the first rows by their dotted names, without those that are also columns.
-
-    A place in a list, such as `choices.0.text`, counts only if it is `named`.
-    """
-    found: dict[str, Path] = {}
-    paths = {name: (column, *keys) for name in named for column, *keys in [name.split(".")] if keys}
-    for row in islice((row for row in sheet.rows() if not row.blank), SAMPLE_ROWS):
-        for column in row.cells:
-            found |= {".".join(path): path for path in _paths((column,), _at(row, (column,)))}
-        found |= {name: path for name, path in paths.items() if _at(row, path) is not _NOTHING}
-        if len(found) > COLUMN_LIMIT:
-            break
-    return {name: path for name, path in found.items() if name not in sheet.columns}
+    """Return the paths of those dotted names that are no columns, and lead to a value in the first rows."""
+    paths = {name: tuple(name.split(".")) for name in named if "." in name and name not in sheet.columns}
+    rows = islice((row for row in sheet.rows() if not row.blank), SAMPLE_ROWS if paths else 0)
+    return {name: paths[name] for row in rows for name in paths if _at(row, paths[name]) is not _NOTHING}
 
 
 def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
@@ -136,12 +126,3 @@ def _parsed(text: str) -> object:
         return json.loads(text) if text.lstrip().startswith(("{", "[")) else None
     except (ValueError, RecursionError):
         return None
-
-
-def _paths(path: Path, value: object) -> Iterator[Path]:
-    """Yield the path of each key in an object and in the objects inside it."""
-    for key, inner in value.items() if isinstance(value, Mapping) and len(path) <= DEPTH else ():
-        # With a dot in a key, a dotted name could mean two paths.
-        if key.strip() and "." not in key and not flaw(key):
-            yield (*path, key)
-            yield from _paths((*path, key), inner)
