@@ -227,3 +227,10 @@ def test_a_run_keeps_hashes_in_place_of_examples(tmp_path: Path) -> None:
     assert SECRET.encode() not in (tmp_path / "may.run").read_bytes()
     front = parse_prompty(rubric.text, "stored").front
     assert front["examples"] == rubric.sha256 and SECRET not in rubric.text
+
+
+@pytest.mark.parametrize("line", [f"{SECRET} said: no", f"{SECRET} said: no\n{SECRET} said: yes"])
+def test_a_line_of_an_example_that_lost_its_indent_is_not_quoted(line: str) -> None:
+    with pytest.raises(RubricError, match=r"taught line 1[45], column 1: (unknown|duplicate) key") as refused:
+        taught(f"{ONE}{line}")
+    assert SECRET not in f"{refused.value}{refused.value.hint}"

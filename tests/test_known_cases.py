@@ -8,7 +8,8 @@ import pytest
 from rated_run import TINY, TWO, add, cases, judged_run, said
 
 from pathway_local.case import Case, CaseRef, fingerprint
-from pathway_local.ratings.known_cases import KnownCases, Unmatched
+from pathway_local.ratings.known_cases import KnownCases
+from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.samples import find_handouts, hand_out, store_handouts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -29,8 +30,8 @@ def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile) -> N
     new = Case("s-1", {**cases()[0].inputs, "answer": "new"}, row=1)
     add(run, "ann", said(5), kind="human", rows=[new])
     known = KnownCases(run, TINY)
-    assert known.by_id("s-1", "") == Unmatched(
-        "raters saw different texts of its case, and the file does not hold its texts"
+    assert known.by_id("s-1", "") == Problem(
+        "", "raters saw different texts of its case, and the file does not hold its texts"
     )
     found = known.by_id("s-1", text_hash(run, new))
     assert isinstance(found, CaseRef)
@@ -51,7 +52,7 @@ def test_an_id_that_lost_its_zeros_is_told(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=cases(ids=["0042", "43"])) as run:
         known = KnownCases(run, TINY)
         assert "leading zeros" in str(known.by_id("42", ""))
-        assert known.by_id("7", "") == Unmatched("its id matches no case of the run")
+        assert known.by_id("7", "") == Problem("", "its id matches no case of the run")
         assert isinstance(known.by_id("0042", ""), CaseRef)
         (tmp_path / "a.csv").write_text("id,question,answer\n0051,When?,Now.\n")
         known.add(CasesFile(tmp_path / "a.csv", {TINY.name: tuple(TINY.inputs)}), run.key)

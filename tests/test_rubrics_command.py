@@ -79,20 +79,6 @@ def test_check_counts_as_the_judge_does(run: Run, judge_folder: Path) -> None:
         assert 0.8 * own < shared < own
         assert "left for the case" in said.out
         assert "<|im_start|>system" in said.out
-        assert "move it" not in said.err
-
-
-def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judge_folder: Path) -> None:
-    body = (
-        "user:\nJudge {{answer}}.\n" + "A long rubric comes behind the case. " * 60 + "Answer only with Pass or Fail.\n"
-    )
-    path = tmp_path / "late.prompty"
-    path.write_text("---\ninputs: {answer: {}}\noutputs: 'verdict: Fail < Pass'\n---\n" + body)
-    said = run("rubrics", "check", path, "--judge", judge_folder)
-    found = re.search(r"the case's text starts at token (\d+) of ([\d,]+): move it behind the rubric", said.err)
-    assert found is not None, said
-    assert int(found.group(1)) < 20
-    assert int(found.group(2).replace(",", "")) > 300
 
 
 def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None:

@@ -23,7 +23,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine, planned_raters, planned_rubrics
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
-from pathway_local.rendering.rubric_check import LONGER, too_short
+from pathway_local.rendering.rubric_check import LONGER, lengths_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import Limit, cases_of, kept_columns, last_seed
@@ -101,7 +101,7 @@ def prepare(
 
 def check_contexts(writers: Iterable[PromptWriter]) -> None:
     """Raise EngineError that names all rubrics for which the judges' contexts are too short."""
-    if unfit := dict.fromkeys(filter(None, map(too_short, writers))):
+    if unfit := dict.fromkeys(filter(None, (lengths_of(writer).lack for writer in writers))):
         raise EngineError("; ".join(unfit), LONGER)
 
 

@@ -26,14 +26,12 @@ LITTLE_ROOM = 1000
 
 LONGER = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
 
-LATE = 64
-"""Tokens of the rubric behind a case's text that are worth moving: a few blocks of a prefix cache."""
-
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Numbers of tokens: the rubric's `own` in a prompt, those `shared` by all prompts' beginnings, and a `reply`'s."""
 
+    rubric: str
     own: int
     shared: int
     reply: int
@@ -43,6 +41,13 @@ class Lengths:
     def room(self) -> int:
         """The tokens left for a case's texts."""
         return self.context - self.own - self.reply
+
+    @property
+    def lack(self) -> str:
+        """Why the judge's context can't hold any case under the rubric; empty if it can."""
+        said = f"the judge's context of {self.context:,} tokens is too short for the rubric {self.rubric}"
+        said += f": its prompt takes {self.own:,} before a case's texts, and the reply up to {self.reply:,}"
+        return "" if self.room > 0 else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,9 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
         example = f"{turns}\n\nassistant:\n{start}"
     else:
         lengths = check_room(writer)
-        example, advice = example_prompt(writer), (*advice, *_advice(lengths))
+        example = example_prompt(writer)
+        if lengths.room < LITTLE_ROOM:
+            advice += (f"only {lengths.room} of {lengths.context} tokens are left for the case",)
     return Inspection(reply.form.reserve, example, written, lengths, advice)
 
 
@@ -94,22 +101,10 @@ def example_prompt(writer: PromptWriter) -> str:
 
 def check_room(writer: PromptWriter) -> Lengths:
     """Return the lengths of the rubric's prompts. Raises EngineError if the judge's context can't hold any case."""
-    found = _lengths(writer)
-    if said := _lack(found, writer.rubric.name):
-        raise EngineError(said, LONGER)
+    found = lengths_of(writer)
+    if found.lack:
+        raise EngineError(found.lack, LONGER)
     return found
-
-
-def too_short(writer: PromptWriter) -> str:
-    """Return why the judge's context can't hold any case under the rubric; empty if it can."""
-    return _lack(_lengths(writer), writer.rubric.name)
-
-
-def _lack(found: Lengths, name: str) -> str:
-    if found.room > 0:
-        return ""
-    said = f"the judge's context of {found.context:,} tokens is too short for the rubric {name}"
-    return f"{said}: its prompt takes {found.own:,} before a case's texts, and the reply up to {found.reply:,}"
 
 
 def check_grammars(output_format: OutputFormat, inputs: Mapping[str, str], tokenizer: JudgeTokenizer | None) -> None:
@@ -129,7 +124,7 @@ def _flaw(reply: Reply, tokenizer: JudgeTokenizer | None) -> str:
     return str(matcher.get_error() or ("" if tokenizer.legal_ids(matcher) else "no token may come first"))
 
 
-def _lengths(writer: PromptWriter) -> Lengths:
+def lengths_of(writer: PromptWriter) -> Lengths:
     """Return the lengths, found with short texts: a long sample shown twice would count as the rubric's own."""
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
@@ -139,7 +134,7 @@ def _lengths(writer: PromptWriter) -> Lengths:
     texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
     kept_free = reply.form.reserve + (thinking.most if thinking else 0)
-    return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)
+    return Lengths(rubric.name, own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)
 
 
 def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
@@ -169,12 +164,3 @@ def _example_scores(rubric: Rubric) -> Iterator[str]:
         if found := re.search(rf"{begin}\s*({values})(?![\w.]|\s*[-–|/<]|\s+(?:or|to)\b)", shown):
             said = f"the prompt shows an example with {slot.name} {found[1]}, which judges like to copy"
             yield f"{said}: show what may stand there instead, such as <{slot.field.values[0]}-{slot.field.values[-1]}>"
-
-
-def _advice(lengths: Lengths) -> Iterator[str]:
-    if lengths.room < LITTLE_ROOM:
-        yield f"only {lengths.room} of {lengths.context} tokens are left for the case"
-    late = lengths.own - lengths.shared
-    if late >= LATE and late > lengths.own // 5:
-        said = f"the case's text starts at token {lengths.shared:,} of {lengths.own:,}: move it behind the rubric"
-        yield f"{said}, or the judge reads {late:,} tokens again for every case"

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
 
@@ -56,11 +55,9 @@ def parse_prompty(text: str, where: str) -> Prompty:
     front = read_front(matter, where)
     places = Places(matter, where, first_line=2)
     if strange := next((key for key in front if key not in KEYS), None):
-        near = get_close_matches(strange, KEYS, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise RubricError(
-            f"{places.of(strange)}: unknown key {strange!r}", f"{hint}Known are {', '.join(sorted(KEYS))}."
-        )
+        # A line of an example that is not indented looks like a key, so only a name is quoted.
+        said = f"unknown key{f' {strange!r}' if strange.isidentifier() else ''}"
+        raise RubricError(f"{places.of(strange)}: {said}", f"Known are {', '.join(sorted(KEYS))}.")
     turns = tuple(checked_turn(*part, where) for part in _split_roles(body, where, first_line))
     return Prompty(front, places, declared_inputs(front, places), turns, body, first_line)
 

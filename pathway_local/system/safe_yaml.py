@@ -41,7 +41,8 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, dict | list):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
             if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
+                named = f" {key!r}" if str(key).isidentifier() else ""  # another may be a line of a text
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key{named}", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
 
