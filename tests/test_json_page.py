@@ -30,6 +30,7 @@ COMMANDS = {
         ("small.run",),
         ("drawn.run",),
         ("taught.run", "--between", "plain,taught", "--against", "Ann"),
+        ("answers.run", "--panel", "fitted", "--against", "committee", "--cluster", "student"),
     ),
     "plan": (
         ("answers.run", *BOTS, "--detect", "0.3"),

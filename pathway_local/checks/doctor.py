@@ -206,7 +206,7 @@ def _weights(rater: Rater, judges: Registry) -> Check:
 
 def _sheet(path: Path) -> Check:
     sheet = open_sheet(path)
-    rows = f"about {sheet.count():,} rows"
+    rows = f"{sum(not row.blank for row in sheet.rows()):,} rows"
     named = f" named in row {sheet.header_row}" if sheet.header_row else ""
     names = ", ".join(listed(sheet.columns))
     if len(sheet.columns) == 1:
@@ -229,14 +229,14 @@ def examine(target: Path | None = None, judge: str | None = None, registry: Path
     except PathwayError as error:
         yield _problem("registry", error)
     else:
-        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
+        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE))
     if target is not None:
         yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
 
 
-def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
+def _judge(judges: Registry, name: str) -> Iterator[Check]:
     spec = judges.get(name)
-    yield from file_checks(spec, weights_folder(spec), machine)
+    yield from file_checks(spec, weights_folder(spec))
 
 
 def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

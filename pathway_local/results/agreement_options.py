@@ -37,6 +37,9 @@ class AgreementOptions(Options):
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
     between: Annotated[str, Says("A,B", "Compare rubrics: under which one judges are closer to --against.")] = ""
+    panel: Annotated[str, Says("fitted", "Add a rater that learns from labels how people score, given the judges.")] = (
+        ""
+    )
 
     @property
     def named(self) -> list[str]:

@@ -10,6 +10,7 @@ from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptio
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
 from pathway_local.results.between import between_rubrics
+from pathway_local.results.fitted import with_fitted
 from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
@@ -37,6 +38,9 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
+    if options.panel:
+        data, options, tables = with_fitted(data, rubrics, options)
+        yield from tables
     check_bad([*data.matrices(rubrics)], options.bad)
     for rubric in rubrics:
         yield from agreement_tables(data, data.matrices([rubric]), options)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from operator import eq
 from pathlib import Path
@@ -93,6 +94,12 @@ class Scores:
                     self.notices.append(Note("examples_left_out", told | {"parts": PARTS}))
                 self._matrices[rubric.name] = ratings_matrices(self._run, rubric)
             yield from self._matrices[rubric.name]
+
+    def joined(self, raters: Sequence[Rater], matrices: Mapping[str, list[RatingsMatrix]]) -> "Scores":
+        """Return the run with further raters, which have columns in these matrices of a rubric."""
+        made = copy(self)
+        made.raters, made._matrices = (*self.raters, *raters), {**self._matrices, **matrices}
+        return made
 
     def outcomes(
         self, rubric: str | None = None, rater: str | None = None, cases: Collection[str] | None = None

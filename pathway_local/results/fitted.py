@@ -1,0 +1,129 @@
+"""A rater that learns from people's labels how they score, given what judges said: `--panel fitted`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pathway_local.errors import UsageError
+from pathway_local.note import Note
+from pathway_local.rater import JUDGES, Rater
+from pathway_local.results.agreement_options import AgreementOptions, Row
+from pathway_local.results.label_design import without_picked
+from pathway_local.results.table import Column, Table
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.scores.matrix import ANY_SHEET, MatrixRater, RatingsMatrix
+from pathway_local.scores.scores import Scores
+from pathway_local.statistics.effect import Effect, mean_effect
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import FloatArray, Interval
+from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.ordinal import cross_fitted, features, spread
+from pathway_local.verdict import Verdict
+
+PANEL = "fitted"
+LEAST_LABELS, MOST_LEVELS = 50, 21
+
+
+def with_fitted(
+    data: Scores, rubrics: Sequence[Rubric], options: AgreementOptions
+) -> tuple[Scores, AgreementOptions, list[Table]]:
+    """Return the run with the fitted rater beside its own, options with it, and how it compares with its judges.
+
+    Raises UsageError. Every label is compared with a score by a fit that saw no label of its cluster.
+    """
+    if options.panel != PANEL or any(rater.name == PANEL for rater in data.raters):
+        hint = f"--panel {PANEL} adds a rater of that name, which the run may not have yet."
+        raise UsageError(f"--panel can't be {options.panel} here", hint)
+    made, raters, tables = dict[str, list[RatingsMatrix]](), list[Rater](), list[Table]()
+    for rubric in rubrics:
+        made[rubric.name] = [_with_column(data, matrix, options) for matrix in data.matrices([rubric])]
+        judges = {each.raters[at].name: None for each in made[rubric.name] for at in _judges(each, options)}
+        raters.append(Rater(PANEL, "combined", rubric.name, {"of": [*judges], "rule": PANEL}))
+        tables += _compared(made[rubric.name], options)
+    named = {"rater": (*options.rater, PANEL)} if options.rater else {}
+    return data.joined(raters, made), options.model_copy(update=named), tables
+
+
+def _judges(matrix: RatingsMatrix, options: AgreementOptions) -> list[int]:
+    named = matrix.places(options.rater) or range(len(matrix.raters))
+    return [at for at in matrix.scoring(*JUDGES) if at in named and at not in _people(matrix, options)]
+
+
+def _people(matrix: RatingsMatrix, options: AgreementOptions) -> list[int]:
+    return matrix.columns(options.against) if options.against else matrix.of_kind("human")
+
+
+def _with_column(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> RatingsMatrix:
+    """Return the matrix with the fitted scores: the middle of the probabilities, which is likely to be nearest."""
+    cases, levels = len(matrix.case_ids), np.array(matrix.scale)
+    judges, people = _judges(matrix, options), _people(matrix, options)
+    scores = matrix.on_scale[:, people]
+    targets = np.nansum([spread(each, levels) for each in scores.T] or [np.zeros((cases, len(levels)))], axis=0)
+    targets /= np.maximum(np.isfinite(scores).sum(axis=1), 1)[:, None]
+    labels = int(np.sum((targets.sum(axis=1) > 0) & np.isfinite(matrix.on_scale[:, judges]).all(axis=1)))
+    chances = np.full((cases, len(levels)), np.nan)
+    if labels < LEAST_LABELS or not judges or matrix.nominal or len(levels) > MOST_LEVELS:
+        told = {"rubric": matrix.rubric, "score": matrix.score, "count": labels if judges else 0}
+        data.notices.append(Note("not_fitted", told | {"least": LEAST_LABELS, "most": MOST_LEVELS}, "warning"))
+    else:
+        clusters = matrix.clusters(options.cluster) if options.cluster else None
+        chances = cross_fitted(_features(data, matrix, judges), targets, clusters)
+    known, middle = np.isfinite(chances).all(axis=1), np.sum(np.cumsum(chances, axis=1) < 0.5, axis=1)
+    given = np.where(known, levels[np.minimum(middle, len(levels) - 1)], np.nan)
+    column = {"given": given, "expected": chances @ levels, "confidence": chances.max(axis=1), "mass": given * np.nan}
+    column |= {"orders": np.zeros(cases, np.int64), "sheets": np.full(cases, ANY_SHEET)}
+    rater = MatrixRater(PANEL, "combined", on_scale=True, verdicts=int(known.sum()), failures=0, other_texts=0)
+    wider: dict[str, Any] = {name: np.column_stack([getattr(matrix, name), own]) for name, own in column.items()}
+    return replace(matrix, raters=(*matrix.raters, rater), **wider)
+
+
+def _features(data: Scores, matrix: RatingsMatrix, judges: Sequence[int]) -> FloatArray:
+    """Return what judges said of the cases, as the fit takes it: probabilities where a judge has some, and the mass."""
+    levels, where = np.array(matrix.scale), {case: at for at, case in enumerate(matrix.case_ids)}
+    shares = {matrix.raters[at].name: spread(matrix.on_scale[:, at], levels) for at in judges}
+    for record in data.outcomes(matrix.rubric):
+        said, own = record.outcome, shares.get(record.rater)
+        if own is None or not isinstance(said, Verdict) or matrix.score not in said.scores:
+            continue
+        at, given = where[record.case_id], said.scores[matrix.score].probabilities
+        found = np.array([given.get(level, 0.0) for level in matrix.levels])
+        if found.sum() > 0 and np.isfinite(own[at]).all():
+            own[at] = found / found.sum()
+    return np.hstack(
+        [features(own, levels, matrix.mass[:, at]) for at, own in zip(judges, shares.values(), strict=True)]
+    )
+
+
+def _compared(matrices: Sequence[RatingsMatrix], options: AgreementOptions) -> Iterator[Table]:
+    """Yield how far the fitted scores and each judge's are from people's, on the same labelled cases (Holm)."""
+    found = [each for matrix in matrices for each in _changes(without_picked(matrix)[0], options)]
+    rows, notes = list[Row](), list[Note]()
+    for (row, two, _), change in zip(found, at_holm_levels([change for *_, change in found]), strict=True):
+        rows.append(
+            {**row, "judge_distance": two[0].estimate(), "fitted_distance": two[1].estimate(), "difference": change}
+        )
+        ends, told = change.interval, {"people": options.against or Note("people"), "change": change}
+        key = "fitted_none"
+        if isinstance(ends, Interval) and not ends.low <= 0 <= ends.high:
+            key = "fitted_gain" if ends.high < 0 else "fitted_loss"
+        notes.append(Note(key, {**told, **row, "before": two[0].value, "after": two[1].value}, "answer"))
+    columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
+    columns += [Column(name, "estimate") for name in ("judge_distance", "fitted_distance", "difference")]
+    if rows:
+        notes.append(Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone"))
+        yield Table(PANEL, {"rubric": matrices[0].rubric, "family": len(rows)}, columns, rows, notes)
+
+
+def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[tuple[Row, list[Effect], Effect]]:
+    """Yield a judge's distance from people's mean and that of the fitted scores, the last column, and the change."""
+    mean = mean_of_people(matrix.on_scale[:, _people(matrix, options)])
+    for judge in _judges(matrix, options):
+        apart: FloatArray = np.abs(matrix.on_scale[:, [judge, -1]] - mean[:, None])
+        both = np.isfinite(apart).all(axis=1)
+        clusters = matrix.clusters(options.cluster)[both] if options.cluster else None
+        change = mean_effect(np.asarray(np.round(apart[both] @ [-1.0, 1.0], 9)), clusters, each="difference")
+        row: Row = {"score": matrix.score, "judge": matrix.raters[judge].name, "cases": int(both.sum())}
+        if both.any():
+            yield row, [mean_effect(own, clusters) for own in apart[both].T], change

@@ -1,0 +1,160 @@
+"""The fitted panel: odds as statsmodels finds them, never by a fit that saw the label, and a rater like others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rated_run import add, cases, judged_run
+from statsmodels.miscmodels.ordinal_model import OrderedModel
+from typed_here import Run, notes, rows, sentences
+
+from pathway_local.case import Case
+from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric_file import parse_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.ordinal import FOLDS, cross_fitted, features, fit, spread
+from pathway_local.verdict import Outcome, Score, Verdict
+
+LEVELS = np.arange(1.0, 6.0)
+PLAIN = parse_rubric("---\nname: plain\noutputs: 'score: 1-5'\n---\nuser:\n{{ answer }}\n", "plain")
+
+
+def labelled(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Features of cases, and people's levels as codes."""
+    rng = np.random.default_rng(seed)
+    found = rng.normal(size=(count, 3))
+    return found, np.digitize(found @ [1.0, -0.5, 0.2] + rng.logistic(size=count), [-1.5, -0.5, 0.5, 1.5])
+
+
+def test_without_a_ridge_it_is_the_maximum_of_the_likelihood() -> None:
+    given, codes = labelled(400, 1)
+    found = fit(given, np.eye(5)[codes], 1e-9)
+    oracle = OrderedModel(codes, given, distr="logit").fit(method="bfgs", disp=False)
+    assert found.slopes == pytest.approx(oracle.params[:3], abs=1e-3)
+    assert found.edges == pytest.approx(oracle.model.transform_threshold_params(oracle.params)[1:-1], abs=1e-3)
+    assert found.chances(given) == pytest.approx(oracle.model.predict(oracle.params, given), abs=1e-3)
+
+
+def test_a_ridge_is_a_normal_prior_on_the_slopes_alone() -> None:
+    """Each slope stands where the pull of the likelihood, by differences of statsmodels', is that of the ridge."""
+    given, codes = labelled(60, 2)
+    found = fit(given, np.eye(5)[codes], 2.0)
+    model = OrderedModel(codes, given, distr="logit")
+    at = np.concatenate([found.slopes, found.edges[:1], np.log(np.diff(found.edges))])
+    pull = np.array([(model.loglike(at + step) - model.loglike(at - step)) / 2e-4 for step in 1e-4 * np.eye(len(at))])
+    assert pull[:3] == pytest.approx(2.0 * found.slopes, abs=0.01) and pull[3:] == pytest.approx(0, abs=0.01)
+
+
+def test_levels_without_a_label_have_no_chance_and_one_level_is_certain() -> None:
+    given, codes = labelled(80, 3)
+    found = fit(given, np.eye(5)[np.where(codes == 2, 3, codes)]).chances(given)
+    assert (found[:, 2] == 0).all() and found.sum(axis=1) == pytest.approx(1)
+    assert fit(given, np.eye(5)[np.full(80, 4)]).chances(given)[:, 4] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_no_case_is_scored_by_a_fit_that_saw_its_label(clustered: bool) -> None:
+    """Another label changes the scores of all others, but not its own or, with clusters, those of its cluster."""
+    given, codes = labelled(120, 4)
+    clusters = np.arange(120) // 4 if clustered else None
+    targets = np.eye(5)[codes] * (np.arange(120) < 80)[:, None]
+    before = cross_fitted(given, targets, clusters)
+    targets[9] = np.eye(5)[(codes[9] + 2) % 5]
+    same = np.flatnonzero(np.isclose(cross_fitted(given, targets, clusters), before, atol=1e-9).all(axis=1))
+    assert 9 in same and len(same) <= -(-80 // FOLDS) + 4 and (not clustered or {8, 10, 11} <= set(same.tolist()))
+    assert not np.isin(np.arange(80, 120), same).any()
+    given[100, 0] = np.nan
+    assert np.isnan(cross_fitted(given, targets, clusters)[100]).all()
+
+
+def test_half_points_are_some_of_both_levels_and_features_say_at_least() -> None:
+    assert spread(np.array([1, 3.5, 4.75]), LEVELS) == pytest.approx(
+        np.array([[1, 0, 0, 0, 0], [0, 0, 0.5, 0.5, 0], [0, 0, 0, 0.25, 0.75]])
+    )
+    shares = np.array([[0.1, 0.2, 0.3, 0.4, 0.0], [0, 0, 0, 0, 1.0]])
+    found = features(shares, LEVELS, np.array([0.5, np.nan]))
+    unit = np.std([2.0, 4.0])
+    assert found[0] == pytest.approx([*(np.array([0.9, 0.7, 0.4, 0, 2.0]) / unit), np.log(0.5)])
+    assert found[1, -1] == 0
+
+
+def a_run(path: Path, labels: int, *, shift: float = 1.2, kind: str = "judge", count: int = 160) -> list[Case]:
+    """Answers by a judge that is too strict by `shift`, with labels of the first of them by two people."""
+    rng = np.random.default_rng(6)
+    every = cases(PLAIN, [f"a{n}" for n in range(count)])
+    every = [Case(case.id, case.inputs, {"student": str((n - 1) // 4)}, n) for n, case in enumerate(every, 1)]
+    worth = rng.normal(3.6, 1.1, count)
+
+    def said(values: np.ndarray, shares: Sequence[float] = ()) -> dict[str, Outcome]:
+        levels = np.clip(np.round(values), 1, 5).astype(int).tolist()
+        near = [{v: max(0.0, 1 - abs(v - own) / 2) for v in range(1, 6)} for own in np.clip(values, 1, 5)]
+        whole = [{v: share / sum(each.values()) for v, share in each.items()} for each in near]
+        return {
+            case.id: Verdict(
+                {"score": Score(level, own if kind == "judge" and shares else {}, 0.9 if shares else None)}
+            )
+            for case, level, own in zip(every, levels, whole, strict=True)
+        }
+
+    with judged_run(path, PLAIN, every) as made:
+        add(
+            made,
+            "gpt" if kind == "hosted" else "demo",
+            said(worth - shift + rng.normal(0, 0.5, count), [1]),
+            PLAIN,
+            kind,
+            every,
+        )
+        for name in ("committee/Ann", "committee/Bob"):
+            own = said(worth + rng.normal(0, 0.4, count))
+            add(made, name, {each.id: own[each.id] for each in every[:labels]}, PLAIN, "human", every)
+    return every
+
+
+def test_it_is_a_rater_that_is_compared_with_people_and_with_its_judge(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 100)
+    found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--cluster", "student", "--json")
+    [row] = rows(found.out, "fitted")
+    assert (row["judge"], row["cases"]) == ("demo", 100)
+    assert row["fitted_distance"]["value"] < row["judge_distance"]["value"] - 0.4 and row["difference"]["high"] < 0
+    assert row["difference"]["clusters"] == 25
+    [said] = notes(found.out, "fitted_gain")
+    assert said in sentences(found.out) and "closer to committee than demo" in said and "100 labelled cases" in said
+    pairs = {(each["first"], each["second"]): each for each in rows(found.out, "pairs")}
+    assert ("fitted", "demo") not in pairs and ("demo", "fitted") not in pairs
+    ours, theirs = (pairs[name, "committee/Ann"]["kappa_quadratic"]["value"] for name in ("fitted", "demo"))
+    assert ours > theirs
+    assert {each["rater"]: each["scored"] for each in rows(found.out, "raters")}["fitted"] == 160
+    named = run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--rater", "demo", "--json")
+    assert rows(named.out, "fitted")[0]["fitted_distance"]["value"] == pytest.approx(
+        rows(run("agreement", "may.run", "--panel", "fitted", "--json").out, "fitted")[0]["fitted_distance"]["value"]
+    )
+
+
+def test_a_hosted_judge_without_probabilities_is_fitted_by_its_scores(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 100, kind="hosted")
+    found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--rater", "gpt", "--json").out
+    assert [row["judge"] for row in rows(found, "fitted")] == ["gpt"] and notes(found, "fitted_gain")
+
+
+def test_a_judge_that_scores_as_people_do_gains_nothing(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 100, shift=0.0)
+    found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee").words
+    assert "score: no gain is shown: fitted scores are 0." in found
+
+
+def test_too_few_labels_are_said_and_nothing_is_fitted(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 49)
+    found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee")
+    assert "needs 50 labels of cases that every judge scored (there are 49)" in found.words and found.code == 0
+    assert "no gain" not in found.words
+
+
+def test_another_panel_is_refused_and_so_is_its_name_for_a_rater(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 60)
+    found = run("agreement", "may.run", "--panel", "mean")
+    assert (found.code, found.out) == (2, "") and "--panel can't be mean here" in found.words
+    with RunFile.open(tmp_path / "may.run") as made:
+        made.add_rater(Rater("fitted", "human", "plain", {}))
+    assert run("agreement", "may.run", "--panel", "fitted").code == 2
