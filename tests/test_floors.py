@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 414,
     "api": 349,
     "declare": 474,
-    "cli": 2943,
+    "cli": 2932,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
