@@ -20,7 +20,6 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.chat_template import chat_frame, ends
 from pathway_local.judges.limited_process import LIMITS
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.system.machine import Machine
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
 PLAIN = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -178,7 +177,7 @@ def test_a_template_may_print_the_time_to_the_microsecond() -> None:
 def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text("{{ 'a' * 10**10 }}")
-    checks = {each.name: each for each in check_judge(spec_of(folder), folder, Machine((), 10**10))[0]}
+    checks = {each.name: each for each in check_judge(spec_of(folder), folder)[0]}
     found = checks["system turn"]
     assert (found.status, found.found) == ("problem", "the chat template needs over 512 MB of memory")
     assert found.fix.startswith("Fetch or copy the judge's folder again")

@@ -205,7 +205,7 @@ def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(hub: tuple[Hub,
 def test_files_that_are_not_those_of_the_registry_are_refused(hub: tuple[Hub, str]) -> None:
     with pytest.raises(EngineError, match="the registry has 0000") as error:
         fetch(SMALL.model_copy(update={"sha256": "0" * 64}), _client(hub[1]))
-    assert "Fetch or copy it again" in error.value.hint
+    assert "copy the judge's folder again" in error.value.hint
     right = SMALL.model_copy(update={"sha256": weights_hash(find_folder("small", SMALL.source))})
     assert right.sha256 and right.sha256 in fetch(right, _client(hub[1]))[1]
 

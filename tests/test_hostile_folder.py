@@ -14,7 +14,6 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.limited_process import LIMITS, MOST_IDS
 from pathway_local.judges.weights import LARGEST_TEXT, find_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.system.machine import Machine
 
 FILES = ("config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors")
 
@@ -119,7 +118,7 @@ def test_a_hostile_tokenizer_is_an_error_of_the_judge(kind: str, judge: Path) ->
     with pytest.raises(EngineError, match=said) as error:
         JudgeTokenizer(_with(judge, **changed))
     assert len(str(error.value).splitlines()) == 1
-    [check] = [each for each in check_judge(spec_of(judge), judge, Machine((), 10**10))[0] if each.status == "problem"]
+    [check] = [each for each in check_judge(spec_of(judge), judge)[0] if each.status == "problem"]
     assert (check.name, said in check.found) == ("tokenizer", True)
 
 
@@ -158,7 +157,7 @@ def test_a_tokenizer_that_cuts_or_fills_up_texts_does_neither_here(judge: Path) 
     fill["pad_to_multiple_of"] = None
     now = JudgeTokenizer(_with(judge, truncation=cut, padding=fill))
     assert now.encode(long) == before.encode(long) and now.encode_cases([long]) == before.encode_cases([long])
-    assert "problem" not in {each.status for each in check_judge(spec_of(judge), judge, Machine((), 10**10))[0]}
+    assert "problem" not in {each.status for each in check_judge(spec_of(judge), judge)[0]}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"normalizer": 3}', '{"normalizer": {"normalizers": [3]}}'])

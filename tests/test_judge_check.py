@@ -17,9 +17,7 @@ from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
-from pathway_local.system.machine import Machine
 
-HERE = Machine((), 64 * 10**9)
 ENTRIES: dict[str, dict[str, object]] = {
     "gemma": {"system": "fold", "end_of_turn": ["<end_of_turn>"]},
     "gemma4": {"end_of_turn": ["<turn|>"]},
@@ -51,7 +49,7 @@ def _check(spec: JudgeSpec, folder: Path, *rubrics: str) -> dict[str, Check]:
     """All checks, with those of these rubrics: they take most of the time, and most tests look at others."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("pathway_local.checks.judge_check.builtin_names", lambda: rubrics or ("criteria",))
-        return _by_name(check_judge(spec, folder, HERE)[0])
+        return _by_name(check_judge(spec, folder)[0])
 
 
 def _by_name(checks: list[Check]) -> dict[str, Check]:
@@ -72,7 +70,7 @@ def _retemplate(folder: Path, text: str) -> Path:
 def test_a_sound_judge_of_each_family_is_ready(folders: dict[str, Path], family: Family) -> None:
     folder = folders[family.name]
     spec = complete(spec_of(folder, thinking=family.thinking, **ENTRIES.get(family.name, {})), folder)
-    checks, prompt = check_judge(spec, folder, HERE)
+    checks, prompt = check_judge(spec, folder)
     found = _by_name(checks)
     assert not _problems(found)
     assert {f"rubric {name}" for name in builtin_names()} <= found.keys()
@@ -157,7 +155,7 @@ def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) 
     found = _check(spec, folder)
     assert not _problems(found)
     assert found["end of turn"].found == "<|return|>"
-    assert "<|start|>assistant<|channel|>final<|message|>{" in check_judge(spec, folder, HERE)[1]
+    assert "<|start|>assistant<|channel|>final<|message|>{" in check_judge(spec, folder)[1]
 
 
 def test_what_ends_a_reply_is_read_from_the_template(folders: dict[str, Path], qwen: Path) -> None:

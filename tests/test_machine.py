@@ -205,7 +205,6 @@ def test_several_gpus_share_the_weights() -> None:
         check_fits_here(spec, _machine(24, 24, 24), {"tensor_parallel_size": 1})
     with pytest.raises(EngineMissing, match="set to use 4 GPUs, and this machine has 3"):
         check_fits_here(spec, _machine(24, 24, 24), {"tensor_parallel_size": 4})
-    assert check_fits_here(spec, _machine(24, 24, 24), {"tensor_parallel_size": "auto"}).gpus == 3
 
 
 @pytest.mark.usefixtures("gpu_engine")

@@ -75,6 +75,7 @@ def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run
         and "--pair-by" not in shown
     )
     assert "take all questions as unrelated" in shown and "take all cases as" not in shown
+    assert "152 of 160 answers of v2. 8 questions have a score on one side only and are left out." in shown
     assert run("report", tmp_path / "may.run", *between, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
     assert "compared question by question (by question: 160 of 160 in common)" in page

@@ -229,14 +229,14 @@ def examine(target: Path | None = None, judge: str | None = None, registry: Path
     except PathwayError as error:
         yield _problem("registry", error)
     else:
-        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
+        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE))
     if target is not None:
         yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
 
 
-def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
+def _judge(judges: Registry, name: str) -> Iterator[Check]:
     spec = judges.get(name)
-    yield from file_checks(spec, weights_folder(spec), machine)
+    yield from file_checks(spec, weights_folder(spec))
 
 
 def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

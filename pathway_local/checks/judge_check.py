@@ -22,7 +22,6 @@ from pathway_local.rendering.rubric_check import (
 )
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
-from pathway_local.system.machine import Machine
 
 SYSTEM_TURN = "system turn"
 TURNS = {"native": [("system", SYSTEM), ("user", USER)], "fold": [("user", f"{SYSTEM}\n\n{USER}")]}
@@ -118,12 +117,12 @@ def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer, found: TemplateRead
     return Check("end of turn", "problem", said, _add(spec, f"end_of_turn: [{wanted}]"))
 
 
-def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> tuple[list[Check], str]:
+def check_judge(spec: JudgeSpec, folder: Path) -> tuple[list[Check], str]:
     """Return checks of all that a run needs of a judge whose weights are in `folder`, and the prompt of a sample case.
 
     No check raises. The prompt is empty if the judge can't get one.
     """
-    checks, prompts = list(file_checks(spec, folder, machine)), list[str]()
+    checks, prompts = list(file_checks(spec, folder)), list[str]()
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
     except EngineError as error:

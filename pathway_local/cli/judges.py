@@ -92,7 +92,7 @@ def check(
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)
     talk.say(f"checking {folder}")
-    checks, prompt = check_judge(spec, folder, this_machine())
+    checks, prompt = check_judge(spec, folder)
     if as_json:
         told = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in checks]
         print_json({"judge": spec.name, "folder": str(folder), "checks": told, "prompt": prompt})

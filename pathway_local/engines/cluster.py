@@ -35,7 +35,6 @@ from pathway_local.judges.weights import weights_hash
 from pathway_local.system.private_process import make_private
 from pathway_local.system.shipped import python_path
 
-ALL_GPUS = -1
 BRING_BACK = 60.0
 """Seconds after which a part that is being judged is brought back: a node that dies loses no more."""
 
@@ -176,7 +175,7 @@ def _room(order: Order, nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     with_gpus = [int(each["GPU"]) for each in resources if each.get("GPU")]
     if not (order.gpus and with_gpus):
         return {"num_cpus": min(each["CPU"] for each in resources)}
-    return {"num_cpus": 1, "num_gpus": min(with_gpus) if order.gpus == ALL_GPUS else order.gpus}
+    return {"num_cpus": 1, "num_gpus": order.gpus}
 
 
 def run_part(order: Order, number: int, alive: int) -> int:

@@ -50,8 +50,8 @@ class EngineKind:
         """Whether `--engine auto` may choose this engine."""
         return all(map(find_spec, self.libraries))
 
-    def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
-        """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""
+    def options(self, judge: JudgeSpec) -> dict[str, JsonValue]:
+        """Return the judge's settings, which belong to the rater. Raises PathwayError."""
         return dict(judge.engine)
 
     def fitted(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.errors import WeightsMissing
+from pathway_local.judges.limited_process import AGAIN
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import drop_empty_parts
 from pathway_local.system.machine import TORCH_ALONE
@@ -164,7 +165,7 @@ def _whole_model(config: EngineConfig) -> Any:
     ):
         if strange := sorted(map(str, told[f"{key}_keys"])):
             first = f"{len(strange)} tensors, first {ascii(strange[0])[:80]}"
-            raise WeightsMissing(f"the judge's weights {said} {first}", "Fetch or copy the judge's folder again.")
+            raise WeightsMissing(f"the judge's weights {said} {first}", AGAIN)
     # Otherwise `generate` takes from generation_config.json what we leave out, such as tokens to suppress.
     model.generation_config = transformers.GenerationConfig()
     return model

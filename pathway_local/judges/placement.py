@@ -123,11 +123,15 @@ def refuse_too_large(spec: JudgeSpec, own: float | None, room: float, said: str)
 
 
 def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
-    """Return the GPUs that one engine takes under these settings; `auto`, which an entry may say, stands for all."""
-    tensor, pipeline = settings.get(PARALLEL, 1), settings.get("pipeline_parallel_size", 1)
-    tensor = len(machine.gpus) if tensor == "auto" else tensor
-    wanted = tensor * pipeline if isinstance(tensor, int) and isinstance(pipeline, int) else 1
+    """Return the GPUs that one engine takes under these settings. Raises EngineMissing if there are fewer."""
+    wanted = gpus_named(settings)
     if wanted > len(machine.gpus):
         said = f"judge {spec.name!r} is set to use {wanted} GPUs, and this machine has {len(machine.gpus)}"
-        raise EngineMissing(said, f"Set `engine: {{{PARALLEL}: auto}}`, or run it on another machine.")
-    return max(1, wanted)
+        raise EngineMissing(said, f"Correct {PARALLEL} in its entry, or run it on another machine.")
+    return wanted
+
+
+def gpus_named(settings: Mapping[str, object]) -> int:
+    """Return the GPUs among which these settings split a judge; 1 if they are none that vLLM takes."""
+    tensor, pipeline = settings.get(PARALLEL, 1), settings.get("pipeline_parallel_size", 1)
+    return max(1, tensor * pipeline) if isinstance(tensor, int) and isinstance(pipeline, int) else 1

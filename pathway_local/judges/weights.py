@@ -11,12 +11,11 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.judges.limited_process import AGAIN
 from pathway_local.system.shipped import packaged_folder
 
 LARGEST_TEXT = 64 * 2**20
 """Bytes of a file beside the weights; the largest tokenizer that we know has half as many."""
-
-_OTHER_WEIGHTS = "Fetch or copy the judge again, from a source that you trust."
 
 PACKAGE = "package:"
 """How a source in this installation begins: package:FOLDER."""
@@ -60,7 +59,6 @@ _REDIRECTS = {
 }
 """Keys that make a library read another model's files, or a file anywhere on this machine."""
 
-_AGAIN = "Fetch or copy it again."
 _COPY = "Put the file itself in its place if it is the judge's, else remove the link."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
@@ -106,9 +104,9 @@ def _refuse_odd(path: Path) -> None:
         said = f"{path} is no file of a judge that we know, and a library could read it unseen"
         raise EngineError(said, "Move it to another folder. Pickled weights and code of a model are never read.")
     if path.exists() and not path.is_file():
-        raise EngineError(f"{path} is not an ordinary file", _OTHER_WEIGHTS)
+        raise EngineError(f"{path} is not an ordinary file", AGAIN)
     if path.name in SETTINGS and path.exists() and path.stat().st_size > LARGEST_TEXT:
-        raise EngineError(f"{path} is too large for its kind", _OTHER_WEIGHTS)
+        raise EngineError(f"{path} is too large for its kind", AGAIN)
     for key in _REDIRECTS.get(path.name, ()):
         if json_if_there(path).get(key):
             said = f"{path} names files that the judge's hash does not cover: {key}"
@@ -121,13 +119,9 @@ def _is_weights(path: Path) -> bool:
 
 
 def _place_of(name: str, source: str, revision: str | None) -> Path:
-    if source.startswith(PACKAGE):
-        folder = packaged_folder(source.removeprefix(PACKAGE))
-        if not (folder / "config.json").is_file():
-            raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
-        return folder
     if not is_hub_id(source):
-        folder = local_path(source)
+        packaged = source.startswith(PACKAGE)
+        folder = packaged_folder(source.removeprefix(PACKAGE)) if packaged else local_path(source)
         if not is_folder(folder):
             raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
         return folder.resolve()
@@ -196,7 +190,7 @@ def tensor_names(path: Path) -> list[str]:
         with safe_open(path, framework="np") as file:
             return list(file.keys())
     except (SafetensorError, OSError) as error:
-        raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", _AGAIN) from None
+        raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", AGAIN) from None
 
 
 def read_files(folder: Path) -> list[Path]:
@@ -230,9 +224,9 @@ def read_json(path: Path) -> dict[str, object]:
     except OSError as error:
         raise EngineError(f"{path} can't be read: {error.strerror}", "Check its permissions.") from None
     except (ValueError, RecursionError):
-        raise EngineError(f"{path} is not JSON", "Fetch or copy the model again.") from None
+        raise EngineError(f"{path} is not JSON", AGAIN) from None
     if not isinstance(found, dict):
-        raise EngineError(f"{path} holds no JSON object", "Fetch or copy the model again.")
+        raise EngineError(f"{path} holds no JSON object", AGAIN)
     return found
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import ValidationError
 from msgspec.json import decode, encode
 
-from pathway_local.engines.cluster import ALL_GPUS, JUDGED, SOME_FAILED, Order, Told, start_command
+from pathway_local.engines.cluster import JUDGED, SOME_FAILED, Order, Told, start_command
 from pathway_local.errors import EngineDied, EngineError, EngineMissing
-from pathway_local.judges.engine_settings import PARALLEL
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import gpus_named
 from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_folder
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.plan import Plan
@@ -56,7 +56,7 @@ def judge_on_cluster(plan: Plan, given: Mapping[str, Any], watcher: Watcher, com
     order = Order(
         plan.cluster,
         plan.workers,
-        max(map(_gpus, specs)) if uses_gpu() else 0,
+        max(gpus_named(spec.engine) for spec in specs) if uses_gpu() else 0,
         str(Path.cwd()),
         ("judge", str(plan.cases), *_typed(given)),
         str(plan.cases),
@@ -92,12 +92,6 @@ def _judges(plan: Plan) -> list[JudgeSpec]:
             names = [str(rater.spec["judge"]) for _, rater in run.raters() if rater.kind == "judge"]
     registry = load_registry(plan.models)
     return [registry.get(name) for name in dict.fromkeys(names or [USUAL_JUDGE])]
-
-
-def _gpus(spec: JudgeSpec) -> int:
-    sizes = [spec.engine.get(name, 1) for name in (PARALLEL, "pipeline_parallel_size")]
-    tensor, pipeline = (size if isinstance(size, int) else 0 for size in sizes)
-    return tensor * pipeline or ALL_GPUS
 
 
 def _typed(given: Mapping[str, Any]) -> Iterator[str]:

@@ -180,6 +180,6 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -
         think=think,
         chat=chat_settings(judge, think, sampling),
         orders=(plan.orders or "both") if rubric.pair else None,
-        options=engine.options(judge, machine),
+        options=engine.options(judge),
     )
     return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
