@@ -23,79 +23,48 @@ PAGE = Path(__file__).parents[1] / "docs" / "rubrics.md"
 KINDS = {str(kind.model_fields["type"].default) for kind in get_args(get_args(AnyField)[0])}
 
 NAMED = {0: "no", 1: "yes"}
+
+
+def score(low: float, high: float, step: float = 1, **more: object) -> Spelled:
+    return {"type": "score", "min": low, "max": high, "step": step, **more}
+
+
+def levels(names: dict[int, str], *, written: bool = True, **more: object) -> Spelled:
+    return {"type": "score", "levels": names, **({"written": names} if written else {}), **more}
+
+
+VERDICTS = {"claim": {"type": "text", "tokens": 60}, "verdict": levels(NAMED)}
 SPELLED: dict[str, Spelled] = {
     "text": {"type": "text"},
     " text  120 ": {"type": "text", "tokens": 120},
     "line 40": {"type": "text", "tokens": 40, "lines": "one"},
-    "1-5": {"type": "score", "min": 1, "max": 5, "step": 1},
-    "-2 to 2": {"type": "score", "min": -2, "max": 2, "step": 1},
-    "0-1 by 0.1": {"type": "score", "min": 0, "max": 1, "step": 0.1},
-    "1 wrong < 2 partly right < 3 right": {
-        "type": "score",
-        "levels": {1: "wrong", 2: "partly right", 3: "right"},
-    },
-    "no < yes": {"type": "score", "levels": NAMED, "written": NAMED},
-    "A | B": {"type": "score", "scale": "nominal", "levels": {1: "A", 2: "B"}, "written": {1: "A", 2: "B"}},
-    "1-5 or N/A or 0": {
-        "type": "score",
-        "min": 1,
-        "max": 5,
-        "step": 1,
-        "special": [-1, 0],
-        "written": {-1: "N/A", 0: "0"},
-    },
-    "no < yes or unsure": {
-        "type": "score",
-        "levels": NAMED | {-1: "unsure"},
-        "written": NAMED | {-1: "unsure"},
-        "special": [-1],
-    },
-    '"this or that" < "a; b"': {
-        "type": "score",
-        "levels": {0: "this or that", 1: "a; b"},
-        "written": {0: "this or that", 1: "a; b"},
-    },
+    "1-5": score(1, 5),
+    "-2 to 2": score(-2, 2),
+    "0-1 by 0.1": score(0, 1, 0.1),
+    "1 wrong < 2 partly right < 3 right": levels({1: "wrong", 2: "partly right", 3: "right"}, written=False),
+    "no < yes": levels(NAMED),
+    "A | B": levels({1: "A", 2: "B"}, scale="nominal"),
+    "1-5 or N/A or 0": score(1, 5, special=[-1, 0], written={-1: "N/A", 0: "0"}),
+    "no < yes or unsure": levels(NAMED | {-1: "unsure"}, special=[-1]),
+    '"this or that" < "a; b"': levels({0: "this or that", 1: "a; b"}),
     "choice a | b": {"type": "choice", "choices": ["a", "b"]},
     "true/false": {"type": "boolean"},
-    "number 0-100": {"type": "number", "min": 0, "max": 100, "step": 1},
     "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "step": 0.01},
     "list 5": {"type": "list", "items": 5},
-    "0 < 2 < 4": {"type": "score", "levels": {0: "", 2: "", 4: ""}},
-    "1-3 (1 one, 2 as two)": {
-        "type": "score",
-        "min": 1,
-        "max": 3,
-        "step": 1,
-        "levels": {1: "one"},
-        "written": {2: "two"},
-    },
-    'prefer first as "1" > second as "2"': {
-        "type": "score",
-        "scale": "nominal",
-        "levels": {1: "first", -1: "second"},
-        "written": {1: "1", -1: "2"},
-    },
-    "1-5 or 5 or -1 unknown as N/A -- how clear it is": {
-        "type": "score",
-        "min": 1,
-        "max": 5,
-        "step": 1,
-        "special": [5, -1],
-        "levels": {-1: "unknown"},
-        "written": {-1: "N/A"},
-        "description": "how clear it is",
-    },
+    "0 < 2 < 4": levels({0: "", 2: "", 4: ""}, written=False),
+    "1-3 (1 one, 2 as two)": score(1, 3, levels={1: "one"}, written={2: "two"}),
+    'prefer first as "1" > second as "2"': levels(
+        {1: "first", -1: "second"}, written=False, scale="nominal"
+    ) | {"written": {1: "1", -1: "2"}},
+    "1-5 or 5 or -1 unknown as N/A -- how clear it is": score(
+        1, 5, special=[5, -1], levels={-1: "unknown"}, written={-1: "N/A"}, description="how clear it is"
+    ),
     "list 5 of text 60": {"type": "list", "items": 5, "tokens": 60},
     "= question": {"type": "echo", "input": "question"},
     "[claim: text 60, verdict: no < yes] as faithfulness": {
-        "type": "verdicts",
-        "score": "faithfulness",
-        "members": {
-            "claim": {"type": "text", "tokens": 60},
-            "verdict": {"type": "score", "levels": NAMED, "written": NAMED},
-        },
+        "type": "verdicts", "score": "faithfulness", "members": VERDICTS,
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("spelling", SPELLED)
@@ -103,7 +72,7 @@ def test_each_spelling_declares_a_field_that_a_format_takes(spelling: str) -> No
     assert field_of(spelling) == SPELLED[spelling]
     other = "text" if "score" in str(SPELLED[spelling]["type"]) else "1-5"
     whole = OutputFormat.load({"fields": {"one": spelling, "other": "1-5", "third": other}})
-    assert whole == whole and whole.in_json and "other" in whole.scores
+    assert whole.in_json and "other" in whole.scores
 
 
 REFUSED = {

@@ -193,13 +193,12 @@ def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
 def warnings(tables: Sequence[Table], say: Language) -> list[str]:
     """The warnings of a page's tables, each once; one that does not hold for every score says for which it holds."""
     scores = {_score(each) for each in tables if each.heading}
-    found: dict[str, tuple[Note, dict[tuple[object, object] | None, None]]] = {}
-    for table in tables:
-        for note in (each for each in table.notes if each.kind == "warning"):
-            _, places = found.setdefault(say.note(note), (note, {}))
-            places[_score(table)] = None
+    found = [
+        (say.note(note), note, _score(table)) for table in tables for note in table.notes if note.kind == "warning"
+    ]
     told: dict[str, None] = {}
-    for text, (note, places) in found.items():
+    for text, note, _ in found:
+        places = dict.fromkeys(place for other, _, place in found if other == text)
         if note.key == "caution" or None in places or places.keys() == scores:
             told[text] = None
             continue

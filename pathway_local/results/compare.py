@@ -109,13 +109,12 @@ def comparison_tables(
     about |= {"cluster": plan.cluster} if plan.cluster else {}
     names = [] if two else [Column("first"), Column("second")]
     shared = [*names, Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
-    pairs = [Column("pairs", "count")]
     columns = [
-        *shared, Column("shown", "key", detail=two), *(pairs if two else []),
+        *shared, Column("shown", "key", detail=two), Column("pairs", "count"),
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
-        Column("difference", "estimate"), *([] if two else pairs),
-        Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
+        Column("difference", "estimate"), Column("corrected", "estimate", detail=not by_people),
+        Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("family", "count", detail=True),
     ]  # fmt: skip
@@ -140,10 +139,12 @@ def comparison_tables(
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
     row, found, corrected = _names(each), each.found, each.corrected
+    counts: dict[str, Cell] = {"unpaired": each.unpaired, "several": each.several, "family": 1}
     if isinstance(found, Undefined):
         row["difference"] = undefined_estimate(found.reason)
     else:
         row |= {"difference": found.estimate, "shown": shown_by(found.estimate)}
+        counts["family"] = found.family
         if plan.pair_by:
             row |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
         for place, side in (("first", each.first), ("second", each.second)):
@@ -152,8 +153,7 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
         row["corrected"] = undefined_estimate(corrected.reason)
     elif corrected:
         row |= {"corrected": corrected.estimate, "corrected_shown": shown_by(corrected.estimate)}
-    family = found.family if isinstance(found, Difference) else 1
-    return row | {"unpaired": each.unpaired, "several": each.several, "family": family}
+    return row | counts
 
 
 def _names(each: Comparison) -> dict[str, Cell]:
@@ -201,9 +201,8 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
             told |= {name: side.name, f"{name}_scored": side.scored, f"{name}_cases": side.cases}
         missing = any(side.scored < side.cases for side in (each.first, each.second))
         if len(plan.values) == 2 and (each.unpaired or missing):
-            yield Note("scored_of", told, "note")
-            if plan.pair_by:
-                yield Note("one_side_only", {"count": each.unpaired}, "note")
+            said = Note("scored_of", told, "note")
+            yield Note("one_side_only", {"said": said, "count": each.unpaired}, "note") if each.unpaired else said
         if each.several:
             yield Note("several_answers", {"count": each.several}, "note")
     if isinstance(each.corrected, Undefined):
