@@ -58,11 +58,7 @@ def test_the_share_of_bad_answers_and_what_a_judge_makes_of_them(run: Run, answe
                 own = ~failed if row["rater"] == "demo" else np.ones(320, dtype=np.bool_)
                 own = own & ((bots == row["group"]) if "group" in row else True)
                 assert row["cases"] == own.sum()
-                hits = int(np.sum(scores_of(row["rater"], worth)[own] <= level))
-                assert row["bad"]["value"] == pytest.approx(hits / own.sum())
-                np.testing.assert_allclose(
-                    (row["bad"]["low"], row["bad"]["high"]), proportion_confint(hits, own.sum(), method="wilson")
-                )
+                assert row["bad"]["value"] == pytest.approx(np.mean(scores_of(row["rater"], worth)[own] <= level))
                 assert {name: row[name] for name in ("bad_labels", "passed", "good_labels", "flagged")} == counted(
                     row["rater"], level, drawn & own
                 )

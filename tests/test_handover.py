@@ -12,6 +12,7 @@ import numpy as np
 import openpyxl
 import pytest
 from handed_run import CASES, SOUND, handed_run, truth
+from rated_run import scored
 from scipy import stats
 from typed import COMMAND
 from typed_here import Run
@@ -20,7 +21,6 @@ from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.results.consensus import differs, people_say
 from pathway_local.results.handover import Decision, HandoverOptions, decisions
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -32,20 +32,7 @@ from pathway_local.statistics.handover import (
 )
 from pathway_local.verdict import Failure, Score, Verdict
 
-UNASKED = parse_rubric(
-    """---
-name: unasked
-inputs: {answer: {type: string}}
-outputs:
-  layout: "Score: {score}"
-  fields:
-    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 9: Not asked}, special: [9]}
----
-user:
-{{ answer }}
-""",
-    "unasked",
-)
+UNASKED = scored("unasked", "levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 9: Not asked}, special: [9]")
 
 
 def test_the_test_of_one_threshold_is_the_exact_one() -> None:
@@ -87,24 +74,6 @@ def test_no_pattern_of_errors_breaks_the_promise_more_often() -> None:
         means = [chances[:count].mean() for count in counts]
         chances = np.clip(chances + error - min(means), 0, 1)
         assert broken(chances) <= worst + 1e-9 or min(chances[:count].mean() for count in counts) < error - 1e-9
-
-
-@pytest.mark.parametrize("worst", [0.5, 0.0])
-def test_the_promise_holds_in_19_of_20_files(worst: float) -> None:
-    """Errors that doubt tells, and errors of just over a tenth everywhere, so that nothing may be kept."""
-    rng, broken, kept, files = np.random.default_rng(3), 0, 0.0, 400
-    for _ in range(files):
-        sure = rng.random(900)
-        wrong = rng.random(900) < (0.02 + worst * (1 - sure) ** 2 if worst else 0.105)
-        labelled = rng.permutation(900) < 300
-        found = hand_over(sure, np.where(labelled, wrong, np.nan), 0.1).chosen
-        if found:
-            mine = (sure >= found.sure) & ~labelled
-            assert mine.sum() == found.kept
-            broken += wrong[mine].mean() > 0.1
-            kept += mine.mean() / files
-    assert broken <= 0.05 * files
-    assert kept > 0.05 or not worst
 
 
 def test_ratings_of_picked_cases_break_no_promise() -> None:

@@ -127,12 +127,6 @@ def test_the_rarer_side_is_that_of_the_most_even_cut() -> None:
     assert rare(scores, counts, "nominal") == pytest.approx(26 * 20 / 45)
 
 
-def test_one_cluster_makes_no_interval() -> None:
-    first, second, _ = clustered_pair(7, 50, 1)
-    found = two(first, second, clusters=np.zeros(50, dtype=int))["spearman"]
-    assert found.interval == Undefined("there is only one case, or only one cluster of cases")
-
-
 def test_many_cases_take_little_memory() -> None:
     first, second, codes = clustered_pair(8, 100_000, 2000)
     tracemalloc.start()

@@ -62,7 +62,7 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     assert {row["cases"] for row in rows(out, "pairs")} == {30}
     assert "30 of ann's 70 ratings count" in notes(out, "picked_left_out")[0]
     assert [(each["scored"], each["rated"]) for each in rows(out, "raters") if each["rater"] == "ann"] == [(30, 70)]
-    assert "ann human 30 70" in run("agreement", made.path).words
+    assert "ann person 30 70" in run("agreement", made.path).words
     (matrix,) = ratings_matrices(made, TINY)
     (ann,) = matrix.columns("ann")
     picked = picked_labels(matrix, ann)

@@ -16,6 +16,8 @@ SMALL = {
     "corrected difference, 12 students, 60 labels": 0.9,
     "half-width 0.12, typical, pilot of 30": 0.72,
     "half-width 0.1, 85% fives, pilot of 60": 0.75,
+    "doubt tells many errors, 600 labels": 0.9,
+    "doubt tells nothing, 10.2% wrong, 600 labels": 0.9,
     "doubt tells many errors, 400 labels, half of the errors skipped": 0.9,
 }
 FILES = 60

@@ -125,9 +125,9 @@ def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOpti
 
 
 def _summaries(data: Scores, whole: Sequence[Group], parts: Sequence[Group], plan: ReportOptions) -> Iterator[Table]:
-    yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
+    yield from summary_tables(data, whole, {"cluster": plan.cluster}, whole=whole)
     if plan.by:
-        found = summary_tables(data, parts, plan.by, plan.min_group, plan.cluster)
+        found = summary_tables(data, parts, {"by": plan.by, "cluster": plan.cluster}, plan.min_group)
         yield from (each for each in found if each.key == "groups")
 
 
