@@ -7,30 +7,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import openpyxl
+from rated_run import scored
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.ratings.samples import Inclusion, draw, store_sample
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
-HELPFUL = parse_rubric(
-    """---
-name: helpful
-inputs: {question: {type: string}, answer: {type: string}}
-outputs:
-  layout: "{score}"
-  fields:
-    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 5: Best}}
----
-user:
-Judge {{ answer }} to {{ question }}.
-""",
-    "helpful",
-)
+HELPFUL = scored("helpful", "levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 5: Best}", "question", "answer")
 QUESTIONS, STUDENTS, DRAWN = 160, 50, 120
 COMMITTEE = ("Ann", "Bob", "Cy")
 NOISE = {"demo": 0.6, "gpt": 0.5, "Ann": 0.6, "Bob": 0.6, "Cy": 0.9}

@@ -7,30 +7,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from rated_run import scored
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, draw, store_sample
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
 
-SOUND = parse_rubric(
-    """---
-name: sound
-inputs: {answer: {type: string}}
-outputs:
-  layout: "Score: {score}"
-  fields:
-    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good}}
----
-user:
-{{ answer }}
-""",
-    "sound",
-)
+SOUND = scored("sound", "levels: {1: Bad, 2: Poor, 3: Fair, 4: Good}")
 CASES = 900
 
 

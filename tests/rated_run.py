@@ -57,6 +57,14 @@ user:
 IDS = ("s-1", "s-2", "s-3", "s-4")
 
 
+def scored(name: str, scale: str, *inputs: str) -> Rubric:
+    """A rubric with one score on this scale, such as `min: 1, max: 5`, which reads these inputs or an answer."""
+    names = inputs or ("answer",)
+    declared, used = ", ".join(f"{each}: {{}}" for each in names), " ".join(f"{{{{ {each} }}}}" for each in names)
+    field = f"{{layout: 'Score: {{score}}', fields: {{score: {{type: score, {scale}}}}}}}"
+    return parse_rubric(f"---\nname: {name}\ninputs: {{{declared}}}\noutputs: {field}\n---\nuser:\n{used}\n", name)
+
+
 def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, by_row: bool = False, **metadata: str) -> list[Case]:
     return [
         Case(

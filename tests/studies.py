@@ -5,21 +5,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from rated_run import add, store_draw
+from rated_run import add, scored, store_draw
 
 from pathway_local.case import Case
 from pathway_local.rater import RaterKind
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 CASES, DRAWN = 240, 80
 BOTS = ("Alfa", "Beta", "Gama")
 SCALES = {
-    "five": "{type: score, min: 1, max: 5}",
-    "eleven": "{type: score, min: 0, max: 10}",
-    "pass": "{type: score, levels: {0: Fail, 1: Pass}}",
-    "kinds": "{type: score, scale: nominal, levels: {1: Fact, 2: Guess, 3: Lie}}",
+    "five": "min: 1, max: 5",
+    "eleven": "min: 0, max: 10",
+    "pass": "levels: {0: Fail, 1: Pass}",
+    "kinds": "scale: nominal, levels: {1: Fact, 2: Guess, 3: Lie}",
 }
 LOW = {"five": 2, "eleven": 4, "pass": 0}
 """The highest bad level of each scale with an order."""
@@ -40,17 +39,7 @@ class Study:
 
     def make(self, path: Path) -> None:
         """Write the study as a run."""
-        rubric = parse_rubric(
-            f"""---
-name: {self.scale}
-inputs: {{answer: {{type: string}}}}
-outputs: {{layout: "{{score}}", fields: {{score: {SCALES[self.scale]}}}}}
----
-user:
-Judge {{{{ answer }}}}.
-""",
-            self.scale,
-        )
+        rubric = scored(self.scale, SCALES[self.scale])
         rows = [Case(f"c-{n}", {"answer": f"answer {n}"}, {"chatbot": bot}, n) for n, bot in enumerate(self.bots)]
         with RunFile.create(path) as run:
             for name, (kind, given) in sorted(self.scores.items(), key=lambda each: each[1][0] != "judge"):

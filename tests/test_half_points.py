@@ -6,12 +6,11 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
-from rated_run import add, cases
+from rated_run import add, cases, scored
 from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
@@ -19,14 +18,6 @@ IDS = [f"s-{number}" for number in range(24)]
 JUDGE = [1, 2, 3, 4, 5, 4] * 4
 ANN = [1, 2.5, 3, 4, 4.5, 3.5, 1.5, 2, 3, 4.5, 5, 4] * 2
 BOB = [1, 2, 3.5, 4, 5, 4, 1, 2.5, 2.5, 4, 5, 3] * 2
-
-
-def scale(field: str) -> Rubric:
-    return parse_rubric(
-        f"---\nname: plain\ninputs: {{answer: {{type: string}}}}\noutputs:\n  layout: '{{score}}'\n  fields:\n"
-        f"    score: {{type: score, {field}}}\n---\nuser:\n{{{{ answer }}}}\n",
-        "plain",
-    )
 
 
 def store(path: Path, rubric: Rubric, **people: Sequence[float]) -> Path:
@@ -40,7 +31,7 @@ def store(path: Path, rubric: Rubric, **people: Sequence[float]) -> Path:
 
 def test_half_points_on_a_scale_that_has_them_have_kappa_and_alpha(run: Run, tmp_path: Path) -> None:
     field = "min: 1, max: 5, step: 0.5"
-    out = run("agreement", store(tmp_path / "may.run", scale(field), ann=ANN, bob=BOB), "--json").out
+    out = run("agreement", store(tmp_path / "may.run", scored("plain", field), ann=ANN, bob=BOB), "--json").out
     pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
     for (one, other), given in {("demo", "ann"): (JUDGE, ANN), ("ann", "bob"): (ANN, BOB)}.items():
         places = [(np.array(each) * 2).astype(int) for each in given]
@@ -60,7 +51,7 @@ def test_half_points_on_a_scale_that_has_them_have_kappa_and_alpha(run: Run, tmp
 def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: Path, field: str, odd: float) -> None:
     judge = [2 if "levels" in field and value == 3 else value for value in JUDGE]
     ann = [odd, *judge[1:]]
-    rubric = scale(field)
+    rubric = scored("plain", field)
     rated = cases(rubric, IDS)
     with RunFile.create(tmp_path / "may.run") as made:
         for name, given in {"demo": judge, "gpt": judge[::-1], "ann": ann, "bob": ann}.items():
@@ -87,7 +78,9 @@ def test_one_half_point_changes_no_other_pair(run: Run, tmp_path: Path) -> None:
     bob = [2, 2, 3, 5, 5, 3] * 4
     found = []
     for name, own in (("whole", bob), ("half", [2.5, *bob[1:]])):
-        out = run("agreement", store(tmp_path / f"{name}.run", scale("min: 1, max: 5"), ann=ann, bob=own), "--json").out
+        out = run(
+            "agreement", store(tmp_path / f"{name}.run", scored("plain", "min: 1, max: 5"), ann=ann, bob=own), "--json"
+        ).out
         pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
         found.append((pairs["demo", "ann"], "kappa" in pairs["demo", "bob"]))
     assert found[0][0] == found[1][0] and (found[0][1], found[1][1]) == (True, True)

@@ -12,6 +12,7 @@ import numpy as np
 import openpyxl
 import pytest
 from handed_run import CASES, SOUND, handed_run, truth
+from rated_run import scored
 from scipy import stats
 from typed import COMMAND
 from typed_here import Run
@@ -20,7 +21,6 @@ from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.results.consensus import differs, people_say
 from pathway_local.results.handover import Decision, HandoverOptions, decisions
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -32,20 +32,7 @@ from pathway_local.statistics.handover import (
 )
 from pathway_local.verdict import Failure, Score, Verdict
 
-UNASKED = parse_rubric(
-    """---
-name: unasked
-inputs: {answer: {type: string}}
-outputs:
-  layout: "Score: {score}"
-  fields:
-    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 9: Not asked}, special: [9]}
----
-user:
-{{ answer }}
-""",
-    "unasked",
-)
+UNASKED = scored("unasked", "levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 9: Not asked}, special: [9]")
 
 
 def test_the_test_of_one_threshold_is_the_exact_one() -> None:

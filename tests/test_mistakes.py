@@ -3,28 +3,17 @@
 from pathlib import Path
 
 import pytest
-from rated_run import add, cases, judged_run
+from rated_run import add, cases, judged_run, scored
 from typed_here import Run, notes
 
 from pathway_local.case import Case
 from pathway_local.results.mistakes import mistakes, names_one_person
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
-WIDE = parse_rubric(
-    """---
-name: wide
-inputs: {answer: {type: string}}
-outputs: {layout: "{score}", fields: {score: {type: score, min: 0, max: 10}}}
----
-user:
-Judge {{ answer }}.
-""",
-    "wide",
-)
+WIDE = scored("wide", "min: 0, max: 10")
 NAMES = tuple(f"s-{number}" for number in range(1, 25))
 ALIKE = "committee/A b and a-B count as two people, but their names look like one person's"
 

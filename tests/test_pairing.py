@@ -7,25 +7,18 @@ from typing import Any
 
 import pytest
 from agreement_run import answers_run
-from rated_run import add, judged_run
+from rated_run import add, judged_run, scored
 from typed_here import Run, notes
 
 from pathway_local.case import Case
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.verdict import Score, Verdict
 
 BETWEEN = ("--between", "bot=Alfa,Gama")
 
 
 def rubric(*inputs: str, name: str = "mine") -> Rubric:
-    declared = ", ".join(f"{each}: {{type: string}}" for each in inputs)
-    used = " ".join(f"{{{{ {each} }}}}" for each in inputs)
-    return parse_rubric(
-        f"---\nname: {name}\ninputs: {{{declared}}}\noutputs:\n  layout: '{{score}}'\n  fields:\n"
-        f"    score: {{type: score, min: 1, max: 5}}\n---\nuser:\n{used}\n",
-        name,
-    )
+    return scored(name, "min: 1, max: 5", *inputs)
 
 
 def store(path: Path, texts: Sequence[dict[str, str]], *, judged_under: Rubric, **kept: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from agreement_run import answers_run, write_cases
 from browser import Browser
 from html_page import PageParser, check_harmless, needs_browser
-from rated_run import TINY, TWO, add, cases, judged_run, said, several_run
+from rated_run import TINY, TWO, add, cases, judged_run, said, scored, several_run
 from typed_here import Run
 from typed_here import rows as rows_of
 
@@ -186,23 +186,8 @@ def test_an_empty_run_and_wrong_names_are_refused_or_told(run: Run, tmp_path: Pa
     assert run("report", "may.run", "--out", "may.html").err.startswith("error: may.html exists already")
 
 
-TONE, WIDE = (
-    parse_rubric(
-        f"""---
-name: {name}
-inputs: {{question: {{type: string}}, answer: {{type: string}}}}
-outputs:
-  layout: "{{score}}"
-  fields:
-    score: {{type: score, {scale}}}
----
-user:
-Judge {{{{ answer }}}} to {{{{ question }}}}.
-""",
-        name,
-    )
-    for name, scale in (("tone", "scale: nominal, levels: {1: Warm, 2: Cold, 3: Odd}"), ("wide", "min: 0, max: 100"))
-)
+TONE = scored("tone", "scale: nominal, levels: {1: Warm, 2: Cold, 3: Odd}", "question", "answer")
+WIDE = scored("wide", "min: 0, max: 100", "question", "answer")
 
 
 def test_kinds_without_an_order_and_long_scales(run: Run, tmp_path: Path) -> None:

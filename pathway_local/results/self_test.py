@@ -24,14 +24,9 @@ _ROUNDING = 1e-9
 """Expected scores sum up probabilities."""
 
 COLUMNS = (
-    *(Column("probe"), Column("change"), Column("expected", "key"), Column("judge", "rater"), Column("result", "key")),
-    *(
-        Column("passed", "count"),
-        Column("cases", "count"),
-        Column("share", "estimate"),
-        Column("mean_shift", "estimate"),
-    ),
-)
+    Column("probe"), Column("change"), Column("expected", "key"), Column("judge", "rater"), Column("result", "key"),
+    Column("passed", "count"), Column("cases", "count"), Column("share", "estimate"), Column("mean_shift", "estimate"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,27 +49,24 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
     warnings = mistakes_in(data, cluster)
     yield from bad_table(found, by)
-    for table in summary_tables(data, groups, by, options.min_group, cluster, whole, weight):
+    shared = {"by": by, "cluster": cluster, "weight": weight}
+    for table in summary_tables(data, groups, shared, options.min_group, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Scores,
-    groups: Sequence[Group],
-    by: str,
-    smallest: int = 1,
-    cluster: str = "",
-    whole: Sequence[Group] = (),
-    weight: str = "",
+    data: Scores, groups: Sequence[Group], columns: Mapping[str, str], smallest: int = 1, whole: Sequence[Group] = ()
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
+    `columns` are those "by" which cases are grouped, of their "cluster" and of their "weight", as far as there are any.
     A mean of few can reveal what one of them got. Failures reveal nothing of a score, so none is left out.
     """
+    about = {name: column for name, column in columns.items() if column}
+    by, cluster, weight = (about.get(name, "") for name in ("by", "cluster", "weight"))
     shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
     scored = [group for group in shown if not group.choices]
-    about = {name: column for name, column in (("by", by), ("cluster", cluster), ("weight", weight)) if column}
     notes = [*_hidden(groups, by, smallest), *_without(data, groups)]
     if groups:
         notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
