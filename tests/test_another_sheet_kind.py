@@ -108,7 +108,7 @@ def test_a_sheet_of_it_is_copied(piped: Path) -> None:
 
 def test_an_optional_part_has_a_default(read_only: Path) -> None:
     sheet = open_sheet(read_only)
-    assert (sheet.count(), sheet.notes) == (3, ())
+    assert (sheet.title, sheet.notes) == ("", ())
 
 
 def test_a_kind_that_can_not_be_written_is_refused_beforehand(read_only: Path) -> None:

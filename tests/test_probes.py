@@ -12,9 +12,18 @@ from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.probes import drawing
 from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_score, draw, probes_of
-from pathway_local.probes.probe_list import PROBES, cut, injection, nothing, number, padding
+from pathway_local.probes.probe_list import (
+    PROBES,
+    cut,
+    injection,
+    nothing,
+    number,
+    numbers,
+    padding,
+    sentences,
+    with_another_number,
+)
 from pathway_local.probes.subject import Subject, roles_of
-from pathway_local.probes.texts import numbers, sentences, with_another_number
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 

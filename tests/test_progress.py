@@ -71,14 +71,6 @@ def test_the_dialog_tells_a_signal_in_its_own_words(capsys: pytest.CaptureFixtur
     assert progress.stopped()
 
 
-def test_once_all_rows_were_read_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = JobProgress()
-    progress.begin("tiny", 65)
-    progress.watch(Tally(judged=60, complete=True))
-    progress.end()
-    assert "tiny: 60 of 60 done" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.2, "1 s"), (89, "89 s"), (90, "2 min"), (3600, "1 h"), (12_000, "3 h 20 min")]
 )

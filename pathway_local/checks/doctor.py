@@ -206,7 +206,7 @@ def _weights(rater: Rater, judges: Registry) -> Check:
 
 def _sheet(path: Path) -> Check:
     sheet = open_sheet(path)
-    rows = f"about {sheet.count():,} rows"
+    rows = f"{sum(not row.blank for row in sheet.rows()):,} rows"
     named = f" named in row {sheet.header_row}" if sheet.header_row else ""
     names = ", ".join(listed(sheet.columns))
     if len(sheet.columns) == 1:

@@ -142,14 +142,10 @@ def _said(entry: TrailEntry) -> str:
 
 def what_of(entry: TrailEntry) -> str:
     """Return the most important facts in a few words; --json prints all."""
-    command, removed = entry.facts.get("command"), entry.facts.get("removed")
-    if isinstance(removed, dict):
-        said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
-    elif isinstance(command, list):
-        said = shlex.join(map(str, command[1:]))
-    else:
-        told = {name: value for name, value in entry.facts.items() if name not in (*HASHES, "job", KEYED)}
-        said = json.dumps(told, ensure_ascii=False).removeprefix("{").removesuffix("}")
+    command = entry.facts.get("command")
+    told = {name: value for name, value in entry.facts.items() if name not in (*HASHES, "job", KEYED, "command")}
+    said = json.dumps(entry.facts.get("removed", told), ensure_ascii=False).strip("{}")
+    said = shlex.join(map(str, command[1:])) if isinstance(command, list) and "removed" not in entry.facts else said
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
@@ -158,9 +154,7 @@ EXAMPLES = ("pathway-local runs audit my.run", "pathway-local runs remove-rater 
 app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
 
 app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit my.run --json")(audit)
-app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --where student=Ana")(
-    purge
-)
+app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --all")(purge)
 
 
 @app.with_examples(

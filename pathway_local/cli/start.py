@@ -83,7 +83,8 @@ class _Count(JobProgress):
         """Leave it out."""
 
     def loading(self, judge: str) -> None:
-        """Leave it out."""
+        """Show that a judge is being loaded."""
+        self._write(f"{judge} …")
 
     def stop(self, number: int) -> None:
         """End the job; `start` says so."""

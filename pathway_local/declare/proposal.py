@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.declare.forms import Form, forms_in
-from pathway_local.declare.levels import levels_in
-from pathway_local.declare.slots import OPEN, spelled
+from pathway_local.declare.slots import OPEN, levels_in, spelled
 from pathway_local.rubrics.spelling import quoted_name
 
 _BESIDE = re.compile(

@@ -96,7 +96,7 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
-        prepared = prepare(plan, run, loaded, watcher.notice)
+        prepared = prepare(plan, run, loaded, watcher.notice, watcher.stopped)
         judges, counted, rows = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]](), 0
         for own in by_engine(_with_ids(run, prepared.raters)):
             judge, (_, planned) = own[0].judge, engine_plan(prepared, own, run, loaded)

@@ -45,7 +45,7 @@ class Watcher:
         """Tell the user something."""
 
     def begin(self, rater: str, total: int) -> None:
-        """Show that a judge begins; `total` is about the number of its outcomes."""
+        """Show that a judge begins; `total` is the number of its outcomes."""
 
     def loading(self, judge: str) -> None:
         """Show that the judge's engine is being loaded."""
@@ -76,7 +76,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         stack.enter_context(loaded.turn())
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
-        prepared = prepare(plan, existing, loaded, watcher.notice)
+        prepared = prepare(plan, existing, loaded, watcher.notice, watcher.stopped)
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
         raters = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()

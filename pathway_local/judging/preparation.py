@@ -42,7 +42,7 @@ class Prepared:
     """The cases file of a plan and its raters.
 
     With a limit, only rows up to the rank `last` are judged; in a part of a run, only those of them that are in it.
-    `total` is the approximate number of rows to judge.
+    `total` is the number of rows to judge.
     """
 
     plan: Plan
@@ -61,11 +61,9 @@ class Prepared:
             if item is not None and self._takes(item):
                 yield item
 
-    def counted(self) -> "Prepared":
-        """Return the same with the number of rows to judge. Raises CasesError for a text file in another encoding."""
-        if self.part:
-            return replace(self, total=sum(map(self._takes, self.cases)))
-        return replace(self, total=self.limit.size if self.limit else self.cases.count())
+    def counted(self, stopped: Callable[[], bool]) -> "Prepared":
+        """Return the same with the number of rows to judge. Reads the file to its end: CasesError if it is damaged."""
+        return replace(self, total=sum(1 for _ in self.rows(stopped)))
 
     def _takes(self, row: Case | BadRow) -> bool:
         """Whether a row is within the limit and the part."""
@@ -73,7 +71,13 @@ class Prepared:
         return within and (not self.part or row.id in self.part)
 
 
-def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
+def prepare(
+    plan: Plan,
+    run: RunFile | None,
+    loaded: EngineCache,
+    notify: Callable[[str], None],
+    stopped: Callable[[], bool] = lambda: False,
+) -> Prepared:
     """Read and check everything that the plan names, and tell the user how it was read.
 
     Raises PathwayError; for contexts that are too short, one that names all their rubrics.
@@ -86,7 +90,7 @@ def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callab
     raters = planned_raters(plan, run, rubrics, registry)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
-    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify).counted()
+    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify).counted(stopped)
     writers: list[PromptWriter] = []
     for own in by_engine(raters):
         engine_plan(prepared, own, run, loaded)  # refuses a judge that does not fit

@@ -29,7 +29,7 @@ class Progress(Watcher):
         self._write(f"note: {self._spell(message)}", whole=True)
 
     def begin(self, rater: str, total: int) -> None:
-        """Begin a line for a judge with about `total` cases."""
+        """Begin a line for a judge with `total` cases."""
         self.end()
         self._began = self._shown = time.monotonic()
         self._total, self._rater, self._gap = total, rater, FIRST_LINE
@@ -44,7 +44,6 @@ class Progress(Watcher):
 
     def watch(self, tally: Tally) -> None:
         """Show how many cases are done."""
-        self._total = tally.done if tally.complete else self._total
         self._untold = tally
         if time.monotonic() - self._shown >= (SHOW_SECONDS if self._changes else self._gap):
             self._gap = min(2 * self._gap, LAST_GAP)

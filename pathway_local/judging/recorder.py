@@ -21,17 +21,13 @@ Texts = Mapping[str, str]
 
 @dataclass(slots=True)
 class Tally:
-    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job.
-
-    It is `complete` once all rows were read: their number was an estimate before.
-    """
+    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job."""
 
     judged: int = 0
     skipped: int = 0
     rejudged: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     tokens: Tokens = NO_TOKENS
-    complete: bool = False
 
     @property
     def done(self) -> int:
@@ -99,7 +95,6 @@ class Recorder:
 
     def end(self, rater_ids: Sequence[int]) -> None:
         """Forget failures on bad rows that the file no longer has."""
-        self.tally.complete = True
         for rater_id in rater_ids if self.whole else ():
             self.run.forget_bad_rows(rater_id, self.source, self._bad_rows)
 

@@ -34,8 +34,9 @@ def run_self_test(
     tell_reading(cases, watcher.notice)
     watcher.notice(", ".join(f"{name} is the {role}" for role, name in tested.roles.items()))
     subjects = draw(cases, tested, size)
-    sheet = InMemorySheet([*rows(subjects, tested.probes)], [ID, *inputs, *COLUMNS])
+    twins = list(rows(subjects, tested.probes))
+    sheet = InMemorySheet(twins, [ID, *inputs, *COLUMNS])
     sheet.path = plan.cases
-    watcher.notice(f"{len(subjects):,} cases drawn; {sheet.count():,} rows for each judge")
+    watcher.notice(f"{len(subjects):,} cases drawn; {len(twins):,} rows for each judge")
     own = replace(plan, cases=sheet, rubric=(tested.rubric,), map={}, id=ID, keep=COLUMNS, without_text=True)
     return run_job(replace(own, encoding="", header_row=None, sheet="", kind="self-test"), watcher, command, loaded)

@@ -150,10 +150,6 @@ class CasesFile:
             raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
-    def count(self) -> int:
-        """Return the approximate number of rows, for showing progress."""
-        return self.sheet.count()
-
     def sha256(self) -> str:
         """Return the hash of the whole file, 64 hex digits."""
         return self.sheet.sha256()

@@ -11,8 +11,7 @@ from typing import BinaryIO
 from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import LOOKED_AT, find_header, names_in
+from pathway_local.sheets.columns import LOOKED_AT, find_header, is_known, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, delimited_cell

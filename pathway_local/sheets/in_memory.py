@@ -45,10 +45,6 @@ class InMemorySheet(Sheet):
         """Yield every item as a row."""
         return (_row(number, item) for number, item in enumerate(self._items, 1))
 
-    def count(self) -> int:
-        """Return the number of items."""
-        return len(self._items)
-
     def sha256(self) -> str:
         """Return a hash of all cells."""
         whole = hashlib.sha256()

@@ -64,10 +64,6 @@ class Sheet(ABC):
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header, even blank ones, from the start at each call. CasesError if damaged."""
 
-    def count(self) -> int:
-        """Return the number of rows; blank ones may count. CasesError if damaged."""
-        return sum(not row.blank for row in self.rows())
-
     def sha256(self) -> str:
         """Return the hash of the whole file, 64 hex digits."""
         try:

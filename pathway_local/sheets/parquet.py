@@ -33,7 +33,6 @@ class ParquetSheet(Sheet):
             groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
             if sum(each.total_byte_size for each in groups) > max(SMALL, RATIO_LIMIT * path.stat().st_size):
                 raise _too_much(path)
-            self._count: int = file.metadata.num_rows
 
     def rows(self) -> Iterator[Row]:
         """Yield every row."""
@@ -44,10 +43,6 @@ class ParquetSheet(Sheet):
                     cells = (array.slice(place, 1) for array in batch.columns)
                     number = next(numbers)
                     yield typed_row(number, f"row {number}", dict(zip(self.columns, cells, strict=True)), _python_value)
-
-    def count(self) -> int:
-        """Return the number of rows that the file states."""
-        return self._count
 
     @contextmanager
     def _open(self) -> Iterator[pq.ParquetFile]:

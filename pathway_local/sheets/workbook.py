@@ -19,7 +19,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.utils.cell import coordinate_from_string
 
 from pathway_local.errors import CasesError, PathwayError, UnknownName, UsageError
-from pathway_local.sheets.header import LOOKED_AT, find_header, names_in
+from pathway_local.sheets.columns import LOOKED_AT, find_header, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names, plain_text, workbook_cell
 from pathway_local.sheets.workbook_outline import (
@@ -91,10 +91,6 @@ class WorkbookSheet(Sheet):
             for line, (cells, sources) in enumerate(zip(filled, written, strict=False), 1):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
-
-    def count(self) -> int:
-        """Return the number of rows below the header, blank ones included."""
-        return max(self._outline.rows - self.header_row, 0)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write the whole workbook, with the new cells right of everything that is in this sheet."""
