@@ -26,7 +26,6 @@ from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdicts
 from pathway_local.viewer.app import Viewer
 from pathway_local.viewer.server import MOST_BYTES, Gate
-from pathway_local.viewer.verdicts import Selection
 
 
 @pytest.fixture
@@ -168,7 +167,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(
             run_file, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
         )
-        assert index.show(Selection(level="score=5", order="high")) == (400, 400)
+        assert index.show((("level", "score=5"), ("order", "high"))) == (400, 400)
         assert [case.case for _, case, _ in index.page(8)] == many[1754::5]
         assert len(decoded) == verdicts.PAGE
 

@@ -73,7 +73,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
         assert JudgingLoop(Recorder(run, "c.csv"), [rater], pool).judge(iter(cases)).judged == CASES
     assert calls["replies"] == CASES
     assert calls["probes"] <= CASES
-    assert calls["of cases' texts"] <= CASES / BATCH
+    assert calls["of cases' texts"] <= CASES / BATCH + 1, "a batch at once, and the rubric's examples"
     assert calls["of our own text"] <= 12, "the rubric's text is encoded once, not once for each case"
     # SQLite tells a statement three times: itself, for its trigger, and for the update of the sum in that.
     assert written["INSERT"] <= 3 * 2 * CASES, "a row for the case, a row for its outcome"

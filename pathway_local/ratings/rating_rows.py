@@ -80,30 +80,27 @@ def is_name(rater: str) -> bool:
     return bool(rater) and len(rater) <= NAME_LIMIT and rater.isprintable() and rater == rater.strip()
 
 
+@dataclass(frozen=True, slots=True)
 class RatingRows:
-    """Reads the rows of one sheet under a rubric; `key` is the run's. `blanks` counts cells left empty."""
+    """Reads the rows of one sheet under a rubric; `key` is the run's."""
 
-    def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes) -> None:
-        self.layout, self.rubric, self.key = layout, rubric, key
-        self.blanks = 0
+    layout: RatingLayout
+    rubric: Rubric
+    key: bytes
 
-    def read(self, row: Row, where: str) -> Rating | Problem | None:
-        """Return a row's rating, or its problem; None if the row has no rating. `where` is its place in the file."""
-        reason = row.problem or self._flaw(row)
+    def read(self, row: Row) -> Rating | Problem | None:
+        """Return a row's rating, or its problem; None if the row has no rating."""
         try:
-            rating = None if reason else self._rating(row, where)
+            if row.problem:
+                raise ReplyError(row.problem)
+            for column in self.layout.used:
+                if found := flaw(row.cells.get(column, "")) or row.bad_cells.get(column):
+                    raise ReplyError(f"its {shown(column)} holds {found}")
+            return self._rating(row)
         except ReplyError as error:
-            reason = str(error)
-        self.blanks += not reason and rating is None
-        return Problem(where, reason) if reason else rating
+            return Problem(row.place, str(error))
 
-    def _flaw(self, row: Row) -> str:
-        for column in self.layout.used:
-            if found := flaw(row.cells.get(column, "")) or row.bad_cells.get(column):
-                return f"its {shown(column)} holds {found}"
-        return ""
-
-    def _rating(self, row: Row, where: str) -> Rating | None:
+    def _rating(self, row: Row) -> Rating | None:
         cells, layout = row.cells, self.layout
         if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
@@ -120,7 +117,7 @@ class RatingRows:
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome)
+        return Rating(row.place, case_id, str(row.number), self._text_hash(row), rater, outcome)
 
     def _scored(self, row: Row) -> Verdict | None:
         scores: dict[str, Score] = {}

@@ -50,7 +50,7 @@ class RatingsReading:
 
     def ratings(self) -> list[Rating]:
         """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
-        found = list(self._items())
+        found = self._items()
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [(item, self._rater_in_file(item)) for item in found if isinstance(item, Rating)]
         # The one rater of a file may be named once more: Eva is not Eva/Eva.
@@ -68,25 +68,22 @@ class RatingsReading:
             raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
         return name
 
-    def _items(self) -> Iterator[Rating | Problem]:
-        filled = (row for row in self._sheet.rows() if not row.blank)
-        if self._results:
-            yield from (self._result(row, row.place) for row in filled)
-            return
-        rows = RatingRows(self._layout(), self.rubric, self.run.key)
-        yield from filter(None, (rows.read(row, row.place) for row in filled))
-        self.blanks = rows.blanks
+    def _items(self) -> list[Rating | Problem | None]:
+        read = self._result if self._results else RatingRows(self._layout(), self.rubric, self.run.key).read
+        found = [read(row) for row in self._sheet.rows() if not row.blank]
+        self.blanks = found.count(None)
+        return found
 
-    def _result(self, row: Row, where: str) -> Rating | Problem:
+    def _result(self, row: Row) -> Rating | Problem | None:
         """Return the rating in one line of a batch service's results. Raises RatingsError for an unknown service's."""
         if row.problem:
-            return Problem(where, row.problem)
+            return Problem(row.place, row.problem)
         try:
             found = read_result(row, self.rubric.format)
         except ValueError as error:
             known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
-            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known}.") from None
-        return Rating(where, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
+            raise RatingsError(f"{self.file.path.name}, {row.place}: {error}", f"Results of {known}.") from None
+        return Rating(row.place, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)

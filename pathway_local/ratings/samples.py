@@ -119,10 +119,10 @@ def store_sample(
             run.database.execute("DELETE FROM samples WHERE id = ?", (old,))
         columns = f"INSERT INTO samples (job_id, rubric_id, seed, strata) VALUES (?, {rubric}, ?, ?)"
         sample_id = run.database.execute(columns, (job_id, *key))
-        for each in inclusions:
-            place = (storable(each.case_id), each.case_hash, each.row)
-            chance = (each.stratum, each.probability, each.drawn)
-            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
+        places = ((storable(each.case_id), each.case_hash, each.row) for each in inclusions)
+        chances = ((each.stratum, each.probability, each.drawn) for each in inclusions)
+        rows = [(sample_id, *place, *chance) for place, chance in zip(places, chances, strict=True)]
+        run.database.execute_all("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     return sample_id
 
 
@@ -157,11 +157,7 @@ ID_BYTES = 12
 _ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?)"
 _FIND = """
     SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, job_id
-    FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
-"""
-_WITH = """
-    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, job_id
-    FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE job_id = ?
+    FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE {} IN ({{}})
 """
 _HANDED_TO = """
     SELECT DISTINCT case_id FROM handouts JOIN rubrics ON rubrics.id = rubric_id
@@ -201,11 +197,12 @@ def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Orde
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:
     """Store which case is behind each random id, all or nothing."""
+    rows = [
+        (each.custom_id, job_id, each.rubric, each.rubric_sha256, storable(each.case_id), each.row, each.case_hash,
+         storable(each.recipient)) for each in handouts
+    ]  # fmt: skip
     with run.database.writing():
-        for item in handouts:
-            place = (storable(item.case_id), item.row, item.case_hash)
-            columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)
-            run.database.execute(_ADD, (*columns, storable(item.recipient)))
+        run.database.execute_all(_ADD, rows)
 
 
 def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
@@ -216,10 +213,10 @@ def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
 def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:
     """Return the handouts with these ids; ids that this run did not make are left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
-    return {row[0]: Handout(*row) for row in run.database.rows_among(_FIND, asked)}
+    return {row[0]: Handout(*row) for row in run.database.rows_among(_FIND.format("custom_id"), asked)}
 
 
 def handed_out_with(run: RunFile, handouts: Mapping[str, Handout]) -> dict[str, Handout]:
     """Return by case all that the same jobs handed out."""
-    jobs = {handout.job for handout in handouts.values()}
-    return {row[3]: Handout(*row) for job in sorted(jobs) for row in run.database.rows(_WITH, job)}
+    jobs = sorted({handout.job for handout in handouts.values()})
+    return {row[3]: Handout(*row) for row in run.database.rows_among(_FIND.format("job_id"), jobs)}

@@ -13,8 +13,8 @@ from typing import Any
 from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
-from pathway_local.runs.content import FOUND, LEFT, MERGED, PURGE, REMOVED, check_content, content_hash
+from pathway_local.runs.audit import AuditTrail, TrailEntry
+from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, recorded_change
 from pathway_local.runs.purge import GONE, TEXT, Notify, holds_texts, marks_of
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
@@ -52,13 +52,10 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
     with RunFile.open(path) as run:
         if own := part_of(run):
             raise UsageError(f"{path} is part {own} of another run", "Merge into that run.")
-        db = run.database
-        with run.together():
-            found = content_hash(db)
+        with run.together(), recorded_change(run.database, MERGED, command) as facts:
             told = [_merge(run, part, notify) for part in dict.fromkeys(parts)]
-            [(outcomes,)] = db.rows("SELECT COUNT(*) FROM current")
-            facts = {"command": recorded(command), "parts": told, "outcomes": outcomes}
-            AuditTrail(db).append(MERGED, facts | {FOUND: found, LEFT: content_hash(db)})
+            [(outcomes,)] = run.database.rows("SELECT COUNT(*) FROM current")
+            facts |= {"parts": [*told], "outcomes": outcomes}
         return Merged(sum(each["taken"] for each in told), outcomes)
 
 

@@ -258,17 +258,16 @@ class RunFile:
         columns = [to_columns(each.outcome) for each in outcomes]
         stored = [_case_columns(each.case, keep) for each in outcomes]
         with self._db.writing():
+            [(last,)] = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")
             self._db.execute_all(_ADD_CASE, stored)
-            keys = dict(self._db.rows_among(_KEYS, [case_id for case_id, *_ in stored]))
-            places = [
-                (keys[case_id], rater_id, each.case.hash) for (case_id, *_), each in zip(stored, outcomes, strict=True)
-            ]
-            again = [(*place, isinstance(each.outcome, Failure)) for place, each in zip(places, outcomes, strict=True)]
+            found = dict(self._db.rows_among(_KEYS, [case_id for case_id, *_ in stored]))
+            keys = [found[case_id] for case_id, *_ in stored]
+            again, rows = [], []
+            for key, each, column in zip(keys, outcomes, columns, strict=True):
+                place = (key, rater_id, each.case.hash)
+                again += [(*place, isinstance(each.outcome, Failure))] if key <= last else []
+                rows.append((key, *place, *column, *astuple(each.tokens), sheet))
             self._db.execute_all(_REPLACE, again)
-            rows = [
-                (place[0], *place, *column, *astuple(each.tokens), sheet)
-                for place, each, column in zip(places, outcomes, columns, strict=True)
-            ]
             self._db.execute_all(_PUT, rows)
 
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
 from pathway_local.pages.voices import Voice, case_table, voice
 from pathway_local.results.reading_list import CaseToRead
-from pathway_local.viewer.selection import choices, selection_in
+from pathway_local.viewer.selection import choices
 from pathway_local.viewer.verdicts import PAGE, Selection, Verdicts
 from pathway_local.words.language import ENGLISH, Language
 
@@ -79,7 +79,7 @@ class Viewer:
         self.folder = ""
         """The path below which the pages lie."""
         self._verdicts, self._report, self._say = verdicts, report, Language(ENGLISH)
-        self._selections = [Selection()]
+        self._selections: list[Selection] = [()]
         self._templates = environment(FOLDER)
 
     def answer(self, method: str, target: str, form: bytes) -> Answer:
@@ -122,10 +122,9 @@ class Viewer:
 
     def _select(self, form: bytes) -> Answer:
         try:
-            fields = dict(parse_qsl(form.decode("ascii"), keep_blank_values=True, max_num_fields=100))
+            chosen = tuple(sorted(dict(parse_qsl(form.decode("ascii"), max_num_fields=100)).items()))
         except ValueError:
             raise _NoPage from None
-        chosen = selection_in(fields)
         if chosen not in self._selections:
             self._selections.append(chosen)
         return self._go(f"/table/{self._selections.index(chosen)}")
@@ -143,7 +142,7 @@ class Viewer:
                 "table.html",
                 run=outside(verdicts.run.path.stem, 120),
                 cases=cases,
-                chosen=chosen,
+                text=dict(chosen).get("text", ""),
                 choices=choices(verdicts, chosen, say),
                 table=case_table(rows, list(verdicts.groups), say, has_rubrics=several, has_texts=has_texts),
                 has_texts=has_texts,
@@ -166,7 +165,6 @@ class Viewer:
         return self._page(
             "case.html",
             case=case,
-            metadata=[(outside(name, 120), outside(value)) for name, value in case.metadata.items() if value],
             texts=passages({name: text for name, text in (case.texts or {}).items() if text}),
             note=self._say(missing) if missing else "",
             judged=judged,

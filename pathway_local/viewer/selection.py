@@ -1,14 +1,12 @@
 """What a person can choose in the table of cases."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pathway_local.results.table import score_title
-from pathway_local.viewer.verdicts import FAILURES, KIND, ORDERS, VERDICTS, Selection, Verdicts
+from pathway_local.viewer.verdicts import FAILURES, GROUP, KIND, ORDERS, VERDICTS, Selection, Verdicts
 from pathway_local.words.language import Language
-
-GROUP = "group:"
-"""Begins the name of a form's field for a kept column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +19,22 @@ class Choice:
     chosen: str
 
 
-def selection_in(form: Mapping[str, str]) -> Selection:
-    """Return what a person chose in the form of `choices`."""
-    given = {name: form[name] for name in ("rubric", "rater", "level", "outcome", "mark", "text") if name in form}
-    groups = tuple((name.removeprefix(GROUP), form[name]) for name in form if name.startswith(GROUP) and form[name])
-    return Selection(**given, groups=groups, order=form.get("order", "") if form.get("order") in ORDERS else "case")
-
-
 def choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choice]:
     """Return each list to choose from that would leave out something, and what the table is sorted by."""
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
     outcomes |= {f"{KIND}{kind}": say.word(kind) for kind in verdicts.failures}
-    own = dict(chosen.groups)
+    own = defaultdict(str, chosen)
     found = [
-        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.rubrics), chosen.rubric),
-        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), chosen.rater),
-        Choice("level", say("view_score"), _levels(verdicts, say), chosen.level),
-        Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, chosen.outcome),
-        Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, chosen.mark),
-        *(Choice(f"{GROUP}{name}", name, _same(values), own.get(name, "")) for name, values in verdicts.groups.items()),
-        Choice("order", say("view_order"), {name: say(f"view_order_{name}") for name in ORDERS}, chosen.order),
+        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.rubrics), own["rubric"]),
+        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), own["rater"]),
+        Choice("level", say("view_score"), _levels(verdicts, say), own["level"]),
+        Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, own["outcome"]),
+        Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, own["mark"]),
+        *(
+            Choice(f"{GROUP}{name}", name, _same(values), own[f"{GROUP}{name}"])
+            for name, values in verdicts.groups.items()
+        ),
+        Choice("order", say("view_order"), {name: say(f"view_order_{name}") for name in ORDERS}, own["order"]),
     ]
     return [each for each in found if len(each.options) > (each.name != "mark")]
 

@@ -5,7 +5,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pathway_local.case import BadRow, Case
@@ -82,39 +82,27 @@ _GROUPS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A person's choice of cases; an empty one leaves nothing out. A case is shown if one verdict fits all choices.
+GROUP = "group:"
+"""Begins the name of a choice of a kept column."""
 
-    `level` is a score's name with a value, such as score=4; `groups` are kept columns with a value each.
-    """
+_OF_VERDICT = {"rubric": "rubric = ?", "rater": "rater = ?", "level": _LEVEL, "mark": _MARK}
 
-    rubric: str = ""
-    rater: str = ""
-    level: str = ""
-    outcome: str = ""
-    mark: str = ""
-    groups: tuple[tuple[str, str], ...] = ()
-    text: str = ""
-    order: str = "case"
+Selection = tuple[tuple[str, str], ...]
+"""A person's choices by name; without any, nothing is left out. A case is shown if one verdict fits all of them."""
 
-    def conditions(self, texts: CaseTexts | None) -> Iterator[tuple[str, Sequence[object]]]:
-        """Yield each condition with its values."""
-        if self.rubric:
-            yield "rubric = ?", [self.rubric]
-        if self.rater:
-            yield "rater = ?", [self.rater]
-        if self.level:
-            yield _LEVEL, [self.level]
-        if self.outcome in (VERDICTS, FAILURES):
-            yield f"failure_kind IS {'NOT ' if self.outcome == FAILURES else ''}NULL", []
-        elif self.outcome:
-            yield "failure_kind = ?", [self.outcome.removeprefix(KIND)]
-        if self.mark:
-            yield _MARK, [self.mark]
-        for group in self.groups:
-            yield _GROUP, group
-        if text := fold(self.text.strip()):
+
+def _conditions(chosen: Selection, texts: CaseTexts | None) -> Iterator[tuple[str, Sequence[object]]]:
+    """Yield each condition with its values."""
+    for name, value in chosen:
+        if name in _OF_VERDICT:
+            yield _OF_VERDICT[name], [value]
+        elif name == "outcome" and value in (VERDICTS, FAILURES):
+            yield f"failure_kind IS {'NOT ' if value == FAILURES else ''}NULL", []
+        elif name == "outcome":
+            yield "failure_kind = ?", [value.removeprefix(KIND)]
+        elif name.startswith(GROUP):
+            yield _GROUP, [name.removeprefix(GROUP), value]
+        elif name == "text" and (text := fold(value.strip())):
             yield _TEXT, [*[text] * 3, json.dumps(texts.holding(text) if texts else [])]
 
 
@@ -168,10 +156,10 @@ class Verdicts:
         A case has a row under each rubric.
         """
         if self._chosen != chosen:
-            asked = list(chosen.conditions(self.texts))
+            asked, order = list(_conditions(chosen, self.texts)), dict(chosen).get("order", "")
             where = " AND ".join(condition for condition, _ in asked) or "1"
             values = [value for _, own in asked for value in own]
-            found = self.run.database.rows(_SHOWN.format(ORDERS[chosen.order], where), *values)
+            found = self.run.database.rows(_SHOWN.format(ORDERS.get(order, ORDERS["case"]), where), *values)
             self._shown, self._chosen = [(key, rubric) for key, rubric, _ in found], chosen
         return len(self._keys()), len(self._shown)
 
