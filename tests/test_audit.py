@@ -219,7 +219,7 @@ def test_facts_are_told_without_hashes_of_the_content() -> None:
     entries = {
         '"status": "done", "judged": 7, "skipped": 0': done,
         "judge 'my cases.csv'": {"command": ["pathway-local", "judge", "my cases.csv"]},
-        "3 of ann, 4 of bob": {"command": ["pathway-local", "runs"], "removed": {"ann": 3, "bob": 4}},
+        '"ann": 3, "bob": 4': {"command": ["pathway-local", "runs"], "removed": {"ann": 3, "bob": 4}},
         '"file": "rate.xlsx"': {"file": "rate.xlsx", KEYED: "0f"},
     }
     for said, facts in entries.items():

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import pytest
 import typer
-import yaml
 from families import FAMILIES, write_tokenizer
 from typed_here import Run, typing_in
 
 from pathway_local.cli import adopt, rubrics, terminal
-from pathway_local.cli.rubrics import GUIDES
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import LITTLE_ROOM, inspect
+from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -88,8 +86,8 @@ def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None
     lengths = inspect(rubric, writer).lengths
     assert lengths is not None
     needed = lengths.own + rubric.format.reply({}).form.reserve
-    writer.context = needed + LITTLE_ROOM - 1
-    assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, writer).advice)
+    writer.context = needed + 1
+    assert inspect(rubric, writer).lengths.room == 1  # type: ignore[union-attr]
     writer.context = needed
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
         inspect(rubric, writer)
@@ -100,13 +98,6 @@ def test_check_without_the_judges_weights_says_so(run: Run) -> None:
     assert said.code == 0
     assert "checked without a judge" in said.err
     assert run("rubrics", "check", "gold-answer", "--judge", "qwen33").code == 2
-
-
-def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
-    grammar = run("rubrics", "check", "pathway-answer", "--grammar").out
-    assert grammar == load_rubric("pathway-answer").format.reply({}).form.grammar()
-    schema = json.loads(run("rubrics", "check", "pathway-answer", "--schema").out)
-    assert list(schema["properties"]) == ["analysis", "score", "justification"]
 
 
 def test_check_tells_of_an_example_with_a_score(run: Run, tmp_path: Path) -> None:
@@ -120,13 +111,6 @@ def test_check_tells_of_an_example_with_a_score(run: Run, tmp_path: Path) -> Non
     )
     (tmp_path / "mine.prompty").write_text(f"{text}\nScore: no\n")
     assert "an example with score no" in run("rubrics", "check", "mine.prompty").err
-
-
-def test_check_names_line_column_and_fix(run: Run) -> None:
-    said = run("rubrics", "check", OWN / "mismatch.prompty")
-    assert said.code == 2
-    assert "mismatch.prompty line 10, column 11" in said.err
-    assert "tool_definitions" in said.err.splitlines()[1]
 
 
 def test_what_the_prompt_leaves_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
@@ -217,16 +201,6 @@ def test_a_terminal_is_asked_until_the_line_can_be_read(
     assert len(rubric.format.scores["clear_score"].values) == 21 and list(rubric.inputs) == ["answer"]
 
 
-def test_a_terminal_that_says_no_writes_nothing(
-    run: Run, tmp_path: Path, typed: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "p.txt").write_text("Judge {answer}.\n")
-    typed()
-    monkeypatch.setattr(typer, "confirm", lambda question, **_: False)
-    said = run("rubrics", "adopt", "p.txt", "--fields", "score: 1-5", "-o", "p.prompty")
-    assert said.code == 2 and "nothing was written" in said.err and not (tmp_path / "p.prompty").exists()
-
-
 def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "there.prompty").write_text("mine")
     assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty").code == 2
@@ -268,8 +242,3 @@ def test_show_begins_with_one_screen(run: Run, name: str) -> None:
     whole = run("rubrics", "show", name, "--full").out
     assert "Output" in whole and "system turn" in whole
     assert "system turn" not in said
-
-
-def test_every_built_in_rubric_has_a_guide() -> None:
-    read = yaml.safe_load(GUIDES.read_text(encoding="utf-8"))
-    assert sorted(read) == sorted([*builtin_names(), "languages"])

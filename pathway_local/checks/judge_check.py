@@ -13,13 +13,7 @@ from pathway_local.judges.judge_spec import UNKNOWN_THINKING, JudgeSpec, Thinkin
 from pathway_local.judges.model_config import text_config, whole
 from pathway_local.judges.weights import read_json
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import (
-    LITTLE_ROOM,
-    check_grammars,
-    check_room,
-    example_inputs,
-    example_prompt,
-)
+from pathway_local.rendering.rubric_check import check_grammars, check_room, example_inputs, example_prompt
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
@@ -28,6 +22,9 @@ TURNS = {"native": [("system", SYSTEM), ("user", USER)], "fold": [("user", f"{SY
 
 _SWITCHES = "Correct thinking.off_by, on_by and skip in its entry: the switches that its chat template asks for."
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
+
+LITTLE_ROOM = 1000
+"""With fewer tokens left for a case's texts, we advise a shorter reply."""
 
 
 def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:

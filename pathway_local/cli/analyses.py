@@ -1,6 +1,7 @@
 """Makes a command of each analysis: its options, and its tables on the terminal, as JSON, and as a table file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
@@ -27,30 +28,23 @@ def app_of(name: str) -> App:
         run: Run, given: dict[str, Any], out: Out = None, full: Full = False, as_json: AsJson = False,
         force: Force = False,
     ) -> None:  # fmt: skip
-        _analyse(analysis, run, given, out=out, full=full, as_json=as_json, force=force)
-
-    def in_languages(
-        run: Run, given: dict[str, Any], out: Out = None, full: Full = False, as_json: AsJson = False,
-        force: Force = False, lang: Lang = ENGLISH,
-    ) -> None:  # fmt: skip
+        lang = given.pop("lang", ENGLISH)
         if full and lang != ENGLISH:
             raise UsageError("--full is in English", "Leave out --full or --lang.")
-        _analyse(analysis, run, given, out=out, full=full, as_json=as_json, force=force, lang=lang)
+        check_out(out, force=force)
+        with RunFile.read(run) as read, read.database.snapshot():
+            data = Scores(read)
+            tables = found_by(analysis, data, given)
+        deliver(data, tables, run, out=out, full=full, as_json=as_json, force=force, lang=lang)
 
-    app = App()
-    # `start` shows a summary, so it is in the languages of a report; statistics beyond a report are in English.
-    made = in_languages if name == "summary" else command
-    made.__doc__, made.__name__ = analysis.says, name
-    app.with_examples(*analysis.examples, given=options_of(analysis.options))(made)
+    app, options = App(), options_of(analysis.options)
+    if (
+        name == "summary"
+    ):  # `start` shows it, so it is in the languages of a report; statistics beyond it are in English
+        options["lang"] = Parameter("lang", Parameter.KEYWORD_ONLY, annotation=Lang, default=ENGLISH)
+    command.__doc__, command.__name__ = analysis.says, name
+    app.with_examples(*analysis.examples, given=options)(command)
     return app
-
-
-def _analyse(analysis: Analysis[Any], run: Path, given: Mapping[str, Any], **how: Any) -> None:
-    check_out(how["out"], force=how["force"])
-    with RunFile.read(run) as read, read.database.snapshot():
-        data = Scores(read)
-        tables = found_by(analysis, data, given)
-    deliver(data, tables, run, **how)
 
 
 def check_out(out: Path | None, *, force: bool) -> None:

@@ -43,11 +43,7 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples(
-    "pathway-local start answers.xlsx",
-    "pathway-local start respostas.csv --lang pt",
-    given=options_of(Plan, "encoding"),
-)
+@app.with_examples("pathway-local start respostas.xlsx --lang pt", given=options_of(Plan, "encoding"))
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     given: dict[str, Any],
@@ -83,7 +79,8 @@ class _Count(JobProgress):
         """Leave it out."""
 
     def loading(self, judge: str) -> None:
-        """Leave it out."""
+        """Show that a judge is being loaded."""
+        self._write(f"{judge} …")
 
     def stop(self, number: int) -> None:
         """End the job; `start` says so."""

@@ -60,8 +60,7 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["outside"] = outside
-    made.filters["passage"] = passage
+    made.filters |= {"outside": outside, "passage": passage, "passages": passages}
     made.globals |= {"MOST_ROWS": MOST_ROWS, "MOST_BUTTONS": MOST_BUTTONS, "OPEN_TEXT": OPEN_TEXT}
     return made
 

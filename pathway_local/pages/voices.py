@@ -47,7 +47,7 @@ class CaseRow:
     """A case in one row: where its link leads, its groups, its question and answer, and each rater's voice, or None."""
 
     link: str
-    case: str
+    case: CaseToRead
     rubric: str
     groups: tuple[str, ...]
     texts: tuple[str, ...]
@@ -113,7 +113,7 @@ def case_table(
         names = _inputs_in(rubric) if has_texts else []
         texts = tuple(beginning((case.texts or {}).get(name, "")) for name in names)
         own = tuple(voices.get(name) for name, _ in raters)
-        rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), groups, texts, own))
+        rows.append(CaseRow(link, case, outside(rubric.name, 120), groups, texts, own))
     inputs = tuple(outside(name, 120) for name in _inputs_in(shown[0][1])) if shown and has_texts else ()
     heads = tuple((outside(name, 120), say.word(kind)) for name, kind in raters)
     return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, heads, tuple(rows))

@@ -21,9 +21,6 @@ from pathway_local.rubrics.rubric import Rubric
 UNBOUNDED = 1 << 30
 """A context that holds any prompt."""
 
-LITTLE_ROOM = 1000
-"""With fewer tokens left for a case's texts, we advise a longer context."""
-
 LONGER = "Take a judge with a longer context or a machine with more memory, or judge with --detail score."
 
 
@@ -83,8 +80,6 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     else:
         lengths = check_room(writer)
         example = example_prompt(writer)
-        if lengths.room < LITTLE_ROOM:
-            advice += (f"only {lengths.room} of {lengths.context} tokens are left for the case",)
     return Inspection(reply.form.reserve, example, written, lengths, advice)
 
 

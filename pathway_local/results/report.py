@@ -150,7 +150,7 @@ def _commonest(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Itera
     """Yield the most frequent values of the first scores without an order, by judges, or else by people."""
     scored = [(group, score) for group in groups for score in group.scores.values() if score.n]
     if not scored:
-        yield Note("nothing_yet", kind="answer")
+        yield Note("no_scores", kind="answer")
     nominal = [(group, score) for group, score in scored if score.declared.scale == "nominal"]
     judged = [(group, score) for group, score in nominal if kinds[group.rater] in JUDGES]
     for group, score in (judged or nominal)[:MOST_FINDINGS]:

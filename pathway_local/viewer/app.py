@@ -165,7 +165,6 @@ class Viewer:
         return self._page(
             "case.html",
             case=case,
-            metadata=[(outside(name, 120), outside(value)) for name, value in case.metadata.items() if value],
             texts=passages({name: text for name, text in (case.texts or {}).items() if text}),
             note=self._say(missing) if missing else "",
             judged=judged,
