@@ -117,7 +117,8 @@ def test_cases_without_a_verdict_stay_in() -> None:
 
 def test_when_every_case_is_labelled_the_file_has_no_uncertainty_left() -> None:
     judge, truth, _ = file_of(8, 100, 10)
-    assert ends(correct(judge, truth).corrected) == pytest.approx((truth.mean(), truth.mean()))
+    found = correct(judge, truth).corrected
+    assert found.value == pytest.approx(truth.mean()) and found.interval == Undefined("every case is labelled")
 
 
 def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:

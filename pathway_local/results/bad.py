@@ -8,7 +8,6 @@ import numpy as np
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
-from pathway_local.results import MIN_GROUP
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
 from pathway_local.results.sampled_labels import SampledLabels
 from pathway_local.results.table import Cell, Column, Table, score_title
@@ -16,7 +15,7 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import corrected_share
-from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Interval, Reason
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, Interval, Reason
 from pathway_local.statistics.figure import undefined_estimate as undefined
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
@@ -69,24 +68,33 @@ def check_bad(matrices: Sequence[RatingsMatrix], asked: str) -> None:
         raise UnknownName("level that others are better than", asked, dict.fromkeys(known))
 
 
+class BadOptions(Protocol):
+    """What options say of bad answers."""
+
+    bad: str
+    cluster: str
+    min_group: int
+
+
 class BadAnswers:
     """One score: the cases that raters call bad. Of people who worked on a sample, its labels alone count.
 
-    `matrix` has the labels that count, `whole` all of them; `people` are the columns of the reference, called `who`.
-    An answer is bad if half of the people who rated it say so. `clusters` (cases,) are codes of what depends on each
-    other.
-    Groups with under `smallest` labels get no figures from these.
+    `matrix` has the labels that count, `whole` all of them; `people` are the columns of the reference, which are those
+    named or all, called `who`. An answer is bad if half of the people who rated it say so. `clusters` (cases,) are
+    codes of what depends on each other. Groups with under `smallest` labels get no figures from these.
     """
 
-    def __init__(
-        self, whole: RatingsMatrix, matrix: RatingsMatrix, people: Sequence[int], who: str, levels: Sequence[Number],
-        clusters: IntArray | None = None, smallest: int = MIN_GROUP,
-    ) -> None:  # fmt: skip
-        self.whole, self.matrix, self.people, self.levels = whole, matrix, list(people), levels
-        self.clusters, self.smallest, self.hidden = clusters, smallest, set[str]()
-        self.who: str | Note = Note("people_first") if who == "people" else who
-        self.design = own_design(whole, people, Note("people") if who == "people" else who) if people else None
-        scores = matrix.on_scale[:, self.people]
+    def __init__(self, whole: RatingsMatrix, levels: Sequence[Number], options: BadOptions) -> None:
+        against: str = getattr(options, "against", "")
+        self.whole, self.levels, self.matrix = whole, levels, without_picked(whole)[0]
+        named = whole.columns(against) if against else whole.of_kind("human")
+        self.people = [place for place in named if self.matrix.raters[place].verdicts]
+        self.clusters = whole.clusters(options.cluster) if options.cluster else None
+        self.smallest, self.hidden = options.min_group, set[str]()
+        name = against or (whole.raters[self.people[0]].name if len(self.people) == 1 else "")
+        self.who: str | Note = name or Note("people_first")
+        self.design = own_design(whole, self.people, name or Note("people")) if self.people else None
+        scores = self.matrix.on_scale[:, self.people]
         if isinstance(self.design, LabelDesign):
             scores = np.where(self.design.labels, scores, np.nan)
         given = np.isfinite(scores).sum(axis=1)
@@ -230,29 +238,10 @@ Judged = tuple[BadAnswers, Sequence[Row]]
 """A score's bad answers with the rows of its judges."""
 
 
-class BadOptions(Protocol):
-    """What options say of bad answers."""
-
-    bad: str
-    cluster: str
-    min_group: int
-
-
 def bad_answers(data: Scores, whole: RatingsMatrix, options: BadOptions) -> BadAnswers | None:
-    """The bad answers by the people of a run, or those named; None where no level counts as bad.
-
-    A choice between two responses says nothing of how bad they are.
-    """
-    against: str = getattr(options, "against", "")
+    """The bad answers; None where no level counts as bad. A choice between two says nothing of how bad they are."""
     levels = bad_levels(whole, options.bad) or bad_levels(whole)
-    if not levels or data.rubrics[whole.rubric].pair:
-        return None
-    matrix, _ = without_picked(whole)
-    named = whole.columns(against) if against else whole.of_kind("human")
-    people = [place for place in named if matrix.raters[place].verdicts]
-    name = against or (whole.raters[people[0]].name if len(people) == 1 else "people")
-    clusters = matrix.clusters(options.cluster) if options.cluster else None
-    return BadAnswers(whole, matrix, people, name, levels, clusters, options.min_group)
+    return None if not levels or data.rubrics[whole.rubric].pair else BadAnswers(whole, levels, options)
 
 
 def bad_table(

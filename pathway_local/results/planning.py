@@ -139,7 +139,8 @@ def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pi
     design = own_design(matrix, people, "") if people else None
     if isinstance(design, LabelDesign):
         found = SampledLabels(matrix, people, design).correct(judge)
-        if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
+        known = isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
+        if isinstance(found, Correction) and (known or found.labelled == found.cases):
             return found.pilot, PILOT
     scores = matrix.on_scale[:, judge]
     scored = scores[np.isfinite(scores)]

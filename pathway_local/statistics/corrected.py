@@ -17,13 +17,12 @@ from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
     IntArray,
-    Interval,
     Number,
     Reason,
     Undefined,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums
+from pathway_local.statistics.intervals import cluster_codes, cluster_sums
 from pathway_local.statistics.needed import Pilot
 from pathway_local.statistics.share import wilson_of
 
@@ -208,7 +207,7 @@ def _estimate(found: Effect, sample: _Sample, labels: FloatArray, scale: tuple[f
         return undefined_estimate("no place on the scale is left")
     value = float(np.clip(found.value, *scale))
     if sample.count == sample.cases:
-        return Estimate(value, Interval(value, value, "every case is labelled", sample.count, LEVEL))
+        return Estimate(value, Undefined("every case is labelled"))
     if sample.count < 2 or found.missing not in ("", SAME):
         return Estimate(value, Undefined("a stratum, or the group, has only one label"))
     if found.error**2 <= 1e-18:
@@ -240,7 +239,7 @@ def corrected_share(
     if isinstance(found, Undefined):
         return undefined_estimate(found.reason)
     value = found.corrected.value
-    if isinstance(value, Undefined) or found.labelled == found.cases:
+    if isinstance(value, Undefined):
         return found.corrected
     labelled, pilot = np.isfinite(people) & inside, found.pilot
     each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
