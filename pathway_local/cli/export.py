@@ -20,11 +20,7 @@ from pathway_local.sheets.tables import check_table, write_table
 app = App()
 
 
-@app.with_examples(
-    "pathway-local export my.run --out verdicts.csv",
-    "pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv",
-    given=READING,
-)
+@app.with_examples("pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv", given=READING)
 def export(
     run: Run,
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
