@@ -3,8 +3,8 @@
     .venv/bin/python scripts/simulate.py [FILES] [PART ...]
 
 Each row makes so many files from a stream of random numbers that its own name seeds, and prints the share of them in
-which what the row says is true, and the share of files with such a figure. The parts are `intervals`, `several`, `plan`
-and `handover`; without any, all of them run.
+which what the row says is true, and the share of files with such a figure. The parts are `intervals`, `several`,
+`plan`, `handover` and `fitted`; without any, all of them run.
 """
 
 import sys
@@ -13,18 +13,20 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from pathway_local.results.ranking import above, places
 from pathway_local.statistics.agreement import agreement_figures
 from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
-from pathway_local.statistics.effect import difference_effect
+from pathway_local.statistics.effect import difference_effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import hand_over
 from pathway_local.statistics.human_benchmark import human_benchmark
 from pathway_local.statistics.needed import labels_for_width
+from pathway_local.statistics.ordinal import cross_fitted, features
 from pathway_local.statistics.share import scale_mean
 
 Numbers = NDArray[np.float64]
@@ -209,6 +211,58 @@ def kept_promise(name: str, labels: int, skipped: float, rng: np.random.Generato
     return bool(wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
 
 
+CUTS = np.array([-1.6, -0.7, 0.1, 1.0])
+"""What an answer must be worth to people for each higher level."""
+
+JUDGES = {
+    "fair": (1.0, 0.0, 0.5), "too strict": (1.0, -0.9, 0.5), "too lenient": (1.0, 0.9, 0.5),
+    "compressed": (0.35, 0.4, 0.2), "noisy": (0.6, 0.0, 1.1), "blind at level 1": (1.0, 0.0, 0.4),
+}  # fmt: skip
+"""How a judge sees worth: slope, shift and noise; a blind one takes an answer at level 1 for one at 5."""
+
+
+def taught(names: Sequence[str], labels: int, each: int, rng: np.random.Generator) -> tuple[Numbers, ...]:
+    """Return distances from people of the best judge and of the fitted scores, (cases,), chances, levels and clusters.
+
+    People label the first cases, of students with so many cases each; 1,000 further cases have no label.
+    """
+    count = labels + 1000
+    who = np.arange(count) // each
+    worth = rng.normal(0, 0.6 if each > 1 else 0.0, count)[who] + rng.normal(0, 0.8 if each > 1 else 1.0, count)
+    people, judges = np.digitize(worth + rng.normal(0, 0.45, count), CUTS), list[Numbers]()
+    for name in names:
+        slope, shift, noise = JUDGES[name]
+        blind = (worth < CUTS[0]) if name.startswith("blind") else np.zeros(count, np.bool_)
+        seen = np.where(blind, 1.2, slope * worth + shift) + rng.normal(0, noise, count)
+        judges.append(np.diff(expit((CUTS - seen[:, None]) / 0.2), prepend=0.0, append=1.0))
+    features_of = np.hstack([features(own, LEVELS, np.full(count, np.nan)) for own in judges])
+    chances = cross_fitted(features_of, np.eye(5)[people] * (np.arange(count) < labels)[:, None], who)
+    apart = [np.abs(own.argmax(axis=1) - people).astype(float) for own in judges]
+    fitted = np.abs(np.sum(np.cumsum(chances, axis=1) < 0.5, axis=1) - people).astype(float)
+    return min(apart, key=lambda own: float(own[labels:].mean())), fitted, chances, people, who
+
+
+def never_worse(names: Sequence[str], labels: int, each: int, rng: np.random.Generator) -> bool | None:
+    """Fitted scores are not surely further from people than the best judge's, on labels that their fits did not see."""
+    best, fitted, _, _, who = taught(names, labels, each, rng)
+    change = mean_effect((fitted - best)[:labels], who[:labels].astype(np.int64)).estimate().interval
+    return not (isinstance(change, Interval) and change.low > 0)
+
+
+def nearer(names: Sequence[str], labels: int, each: int, rng: np.random.Generator) -> bool | None:
+    """Fitted scores of cases without a label are nearer to people than the best judge's, or less than 0.02 further."""
+    best, fitted, *_ = taught(names, labels, each, rng)
+    return bool(fitted[labels:].mean() < best[labels:].mean() + 0.02)
+
+
+def calibrated(names: Sequence[str], labels: int, each: int, rng: np.random.Generator) -> bool | None:
+    """The chance of level 1 or 2 is what it says within 0.08 on average, over fifths of the cases without a label."""
+    _, _, chances, people, _ = taught(names, labels, each, rng)
+    low = chances[labels:, :2].sum(axis=1)
+    fifths = np.array_split(np.argsort(low), 5)
+    return bool(np.mean([abs(low[own].mean() - np.mean(people[labels:][own] <= 1)) for own in fifths]) <= 0.08)
+
+
 def rows() -> Iterator[tuple[str, str, Once]]:
     """Yield each row's part, its name and what it looks at in a file."""
     for cases, rate in ((20, 0.95), (300, 0.995)):
@@ -245,6 +299,12 @@ def rows() -> Iterator[tuple[str, str, Once]]:
         yield "handover", f"doubt {name}, 600 labels", partial(kept_promise, name, 600, 0.0)
     half = "doubt tells many errors, 400 labels, half of the errors skipped"
     yield "handover", half, partial(kept_promise, "tells many errors", 400, 0.5)
+    for names in (*([name] for name in JUDGES), ["too strict", "noisy", "blind at level 1"]):
+        for labels, each in ((50, 1), (120, 4), (500, 1)):
+            said = f"{' + '.join(names)}, {labels} labels{' of students' if each > 1 else ''}"
+            yield "fitted", f"{said}: never worse", partial(never_worse, names, labels, each)
+            yield "fitted", f"{said}: nearer", partial(nearer, names, labels, each)
+            yield "fitted", f"{said}: calibrated", partial(calibrated, names, labels, each)
 
 
 def main(files: int, parts: Sequence[str]) -> None:

@@ -239,7 +239,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
     onto = ("export whole.run --onto {} --out out{suffix} --force",)
     rubrics = [rubric_path(name).read_bytes() for name in builtin_names()] + [RUBRIC.encode()]
     rubrics += [path.read_bytes() for path in (Path(__file__).parent / "rubric_files").iterdir() if path.is_file()]
-    looks = ("rubrics check {}", "rubrics show {}", "rubrics check {} --schema", "rubrics check {} --grammar")
+    looks = ("rubrics check {}", "rubrics show {}")
     judges = ("judges list --models {}", "judges show mine --models {}")
     run = (
         "summary {} --by group --min-group 1",

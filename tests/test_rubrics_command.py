@@ -100,13 +100,6 @@ def test_check_without_the_judges_weights_says_so(run: Run) -> None:
     assert run("rubrics", "check", "gold-answer", "--judge", "qwen33").code == 2
 
 
-def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
-    grammar = run("rubrics", "check", "pathway-answer", "--grammar").out
-    assert grammar == load_rubric("pathway-answer").format.reply({}).form.grammar()
-    schema = json.loads(run("rubrics", "check", "pathway-answer", "--schema").out)
-    assert list(schema["properties"]) == ["analysis", "score", "justification"]
-
-
 def test_check_tells_of_an_example_with_a_score(run: Run, tmp_path: Path) -> None:
     head = '---\nname: mine\noutputs: "why: text; score: 1-5"\n---\nuser:\nJudge {{answer}}. Write: '
     for shown, told in (('{"why": "It is so.", "score": 4}', "score 4"), ('{"why": "<why>", "score": <1-5>}', "")):

@@ -1,6 +1,5 @@
 """The command line as a whole: its commands, its help, and how each way to fail ends it."""
 
-import errno
 import sys
 import warnings
 from importlib import import_module
@@ -12,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
 from pathway_local.cli.options import pasted
-from pathway_local.cli.terminal import FAULT, complain, discard, keep_texts_out_of_tracebacks, tell_fault
+from pathway_local.cli.terminal import FAULT, FULL, complain, discard, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.private_process import INTERRUPTED, end_like_an_interrupt, make_private
@@ -120,23 +119,24 @@ def run() -> None:
     keep_texts_out_of_tracebacks()
     try:
         app(prog_name="pathway-local")
-    except PathwayError as error:
-        complain(error)
-        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  any exception's message may quote a case
         if isinstance(error.__cause__, KeyboardInterrupt):
             sys.exit(INTERRUPTED)  # Python 3.11 wraps an interrupt in RuntimeError if a class was being made
-        if isinstance(error, MemoryError) or str(error) == "can't start new thread":
-            hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
-            complain(OutOfMemory("memory ran out, or this user may start no more threads", hint))
-            sys.exit(OutOfMemory.exit_code)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            # Files that a command writes tell this by themselves: this one is where the shell sends its output.
-            hint = "Free some space where its output goes, or send it elsewhere."
-            complain(UsageError(f"what this command prints can't be written: {error.strerror}", hint))
-            discard(sys.stdout)
-            sys.exit(UsageError.exit_code)
-        tell_fault(error)
-        sys.exit(FAULT)
+        told = _told(error)
+        complain(told) if told else tell_fault(error)
+        sys.exit(told.exit_code if told else FAULT)
+
+
+def _told(error: Exception) -> PathwayError | None:
+    """Return the error as a user is told of it; None for a bug."""
+    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+        hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
+        return OutOfMemory("memory ran out, or this user may start no more threads", hint)
+    if isinstance(error, OSError) and error.errno in FULL:
+        # Files that a command writes tell this by themselves: this one is where the shell sends its output.
+        discard(sys.stdout)
+        hint = "Free some space where its output goes, or send it elsewhere."
+        return UsageError(f"what this command prints can't be written: {error.strerror}", hint)
+    return error if isinstance(error, PathwayError) else None

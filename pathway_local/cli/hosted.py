@@ -17,8 +17,6 @@ NAMES = {"openai": "OpenAI", "azure": "Microsoft Azure", "anthropic": "Anthropic
 EXAMPLES = (
     "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
     "    --service openai --model their-model --out requests.jsonl",
-    "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
-    "    --service anthropic --model their-model --out requests.jsonl --yes",
 )
 
 app = App(

@@ -26,7 +26,6 @@ app = App()
 @app.with_examples(
     "pathway-local import my.run examples/pathway-answer.csv --kind human \\",
     "    --rater author --score meant_score",
-    "pathway-local import my.run results.jsonl --kind hosted --rater their-judge",
     name="import",
     given=MATCHING,
 )

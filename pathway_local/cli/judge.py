@@ -82,9 +82,7 @@ _T = TypeVar("_T")
 
 
 @app.with_examples(
-    "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
-    "pathway-local judge examples/pathway-answer.csv --run my.run --out my.csv",
-    given=options_of(Plan),
+    "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run", given=options_of(Plan)
 )
 def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx.")],

@@ -19,14 +19,12 @@ from pathway_local.judging.plan import Plan
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import INTERRUPTED
 
-app = App(
-    "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
-)
+app = App("List, show, check, test and fetch judges.", "pathway-local judges list")
 
 Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a folder with a model.")]
 
 
-@app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")
+@app.with_examples("pathway-local judges list", name="list")
 def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
@@ -110,15 +108,13 @@ def check(
 
 
 app.with_examples(
-    "pathway-local judges test qwen3-8b qwen3.5-9b --rubric pathway-answer \\",
-    "    --cases answers.csv --out test.xlsx",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
     given=MATCHING | options_of(Plan, "models", "engine", "detail", "temperature", "think"),
 )(test)
 
 
-@app.with_examples("pathway-local judges fetch qwen3-8b", "pathway-local judges fetch my-judge --models my-models.yaml")
+@app.with_examples("pathway-local judges fetch qwen3-8b")
 def fetch(name: Name, models: Models = None) -> None:
     """Fetch a judge's weights from the model hub. This is the only command that uses the network.
 

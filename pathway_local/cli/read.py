@@ -22,9 +22,7 @@ ORDER = options_of(ReadOptions)
 
 
 @app.with_examples(
-    "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
-    "pathway-local read my.run --cases cases.csv --out apart.html --by disagreement",
-    given=ORDER | READING,
+    "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html", given=ORDER | READING
 )
 def read(
     run: Run,

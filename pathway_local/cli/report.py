@@ -20,7 +20,6 @@ app = App()
 
 
 @app.with_examples(
-    "pathway-local report my.run --out report.html",
     "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
     "    --between chatbot=v1,v2",
     given=options_of(ReportOptions),

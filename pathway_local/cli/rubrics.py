@@ -10,13 +10,13 @@ from pathway_local.cli.adopt import adopt
 from pathway_local.cli.align import ALIGN, align
 from pathway_local.cli.new import new
 from pathway_local.cli.options import READING, App, Models, option
-from pathway_local.cli.terminal import data, notice, print_json, print_text
+from pathway_local.cli.terminal import data, notice, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import Inspection, example_inputs, inspect
+from pathway_local.rendering.rubric_check import Inspection, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.rubric import Rubric
@@ -24,18 +24,14 @@ from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 
-app = App(
-    "List, show, make, adopt and check rubrics.",
-    "pathway-local rubrics list",
-    "pathway-local rubrics show pathway-answer",
-)
+app = App("List, show, make, adopt and check rubrics.", "pathway-local rubrics list")
 
 GUIDES = Path(__file__).with_name("guides.yaml")
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
 
 
-@app.with_examples("pathway-local rubrics list", "pathway-local rubrics list | grep follow-up", name="list")
+@app.with_examples("pathway-local rubrics list", name="list")
 def list_rubrics() -> None:
     """List the built-in rubrics."""
     rubrics = [load_rubric(name) for name in builtin_names()]
@@ -71,43 +67,23 @@ def show(
         print_text(f"{turn.role} turn", turn.template)
 
 
+app.with_examples("pathway-local rubrics new polite.prompty --language pt")(new)
+app.with_examples("pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty")(adopt)
 app.with_examples(
-    "pathway-local rubrics new polite.prompty",
-    "pathway-local rubrics new polite.prompty --language pt",
-)(new)
-
-app.with_examples(
-    "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
-)(adopt)
-
-app.with_examples(
-    "pathway-local rubrics align my.run --against Ann --cases my.csv -o a.prompty",
     "pathway-local rubrics align my.run --against author --examples 10 \\",
     "    --cases examples/pathway-answer.csv -o b.prompty",
     given=ALIGN | READING,
 )(align)
 
 
-@app.with_examples(
-    "pathway-local rubrics check pathway-answer --judge demo",
-    "pathway-local rubrics check ./my-rubric.prompty --grammar",
-)
+@app.with_examples("pathway-local rubrics check pathway-answer --judge demo")
 def check(
     name: Name,
     judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
-    grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "--grammar")] = False,
-    schema: Annotated[bool, option("", "Print only the JSON Schema of its output.", "--schema")] = False,
     models: Models = None,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
     rubric = load_rubric(name)
-    if grammar:
-        written = rubric.format.reply(example_inputs(rubric)).form.grammar()
-        data.print(visible(written, lines=True), soft_wrap=True, end="")
-        return
-    if schema:
-        print_json(rubric.format.schema())
-        return
     found = inspect(rubric, _writer(rubric, judge, models) if judge else None)
     for said in (*rubric.notices, *found.advice):
         notice(said)

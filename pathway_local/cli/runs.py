@@ -149,17 +149,15 @@ def what_of(entry: TrailEntry) -> str:
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
-EXAMPLES = ("pathway-local runs audit my.run", "pathway-local runs remove-rater my.run Anna --yes")
-
-app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
-
+app = App(
+    "Check, split, merge and purge runs, or take ratings out again. The audit trail records it.",
+    "pathway-local runs audit my.run",
+)
 app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit my.run --json")(audit)
 app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --all")(purge)
 
 
-@app.with_examples(
-    "pathway-local runs remove-rater my.run Anna", "pathway-local runs remove-rater my.run committee --yes"
-)
+@app.with_examples("pathway-local runs remove-rater my.run Anna")
 def remove_rater(
     run: Run,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The rater, or the name of a group of raters.")],
@@ -177,7 +175,6 @@ def remove_rater(
 @app.with_examples(
     "pathway-local runs keep my.run --column meant_score \\",
     "    --cases examples/pathway-answer.csv",
-    "pathway-local runs keep my.run --cases cases.csv --column bot --column year",
     given=MATCHING,
 )
 def keep(
@@ -200,10 +197,7 @@ def keep(
         notice(f"{some} not in {cases.name} with the texts that were judged")
 
 
-@app.with_examples(
-    "pathway-local runs split all.run --parts 16",
-    "pathway-local runs split may.run --parts 4",
-)
+@app.with_examples("pathway-local runs split all.run --parts 16")
 def split(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run file; it is made if it does not exist.")],
     parts: Annotated[int, option("N", "The number of parts.", min=2, max=MOST)],
@@ -217,9 +211,7 @@ def split(
     talk.say(f"split: {run} into {files[0].name} … {files[-1].name}; judge them, then `runs merge` them into {run}")
 
 
-@app.with_examples(
-    "pathway-local runs merge all.run all.*-of-16.run", "pathway-local runs merge all.run all.3-of-16.run"
-)
+@app.with_examples("pathway-local runs merge all.run all.*-of-16.run")
 def merge(
     run: Run,
     parts: Annotated[list[Path], typer.Argument(metavar="PART", help="Parts of the run, as `runs split` made them.")],

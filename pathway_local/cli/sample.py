@@ -28,8 +28,6 @@ app = App()
 
 
 @app.with_examples(
-    "pathway-local sample my.run --cases examples/pathway-answer.csv \\",
-    "    --n 8 --seed 7 --out rate.xlsx",
     "pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\",
     "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate.html",
     given=MATCHING,

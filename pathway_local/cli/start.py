@@ -43,11 +43,7 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples(
-    "pathway-local start answers.xlsx",
-    "pathway-local start respostas.csv --lang pt",
-    given=options_of(Plan, "encoding"),
-)
+@app.with_examples("pathway-local start respostas.xlsx --lang pt", given=options_of(Plan, "encoding"))
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     given: dict[str, Any],

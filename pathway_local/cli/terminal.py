@@ -36,6 +36,9 @@ SOME_FAILED = 1
 FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a full disk."""
+
 _FRAMES = 3
 
 
@@ -143,7 +146,7 @@ def keep_texts_out_of_tracebacks() -> None:
 
 def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
     # On a full disk a collected file fails once more, after its first error was reported.
-    full = isinstance(given.exc_value, OSError) and given.exc_value.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    full = isinstance(given.exc_value, OSError) and given.exc_value.errno in FULL
     if given.exc_value and not (full and hasattr(given, "object")):
         tell_fault(given.exc_value)
 

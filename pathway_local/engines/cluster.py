@@ -8,7 +8,6 @@ brings the copy back now and then and at the end. Each process ends when the pip
 """
 
 import hashlib
-import json
 import os
 import platform
 import select
@@ -26,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
-from msgspec.json import decode
+from msgspec.json import decode, encode
 
 from pathway_local import __version__
 from pathway_local.engines.engine_list import installed_packages
@@ -241,7 +240,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _say(told: Told) -> None:
-    print(json.dumps({"number": told.number, "code": told.code, "problem": told.problem}), flush=True)
+    print(encode(told).decode(), flush=True)
 
 
 if __name__ == "__main__":

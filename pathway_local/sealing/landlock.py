@@ -14,7 +14,6 @@ from pathlib import Path
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _ASK_VERSION, _BELOW_PATH = 1, 1
-_NO_NEW_PRIVILEGES = 38
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE, _DEVICE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _DEVICE
 """Rights that a rule for a single file may name (linux/landlock.h)."""
@@ -42,7 +41,10 @@ def version() -> int:
 
 
 def keep_to(files: Files) -> None:
-    """Keep this thread, and all threads and processes that it starts from now on, to these files. Raises OSError."""
+    """Keep this thread, and all threads and processes that it starts from now on, to these files.
+
+    The kernel asks for `no_new_privs` (prctl(2)), which `close_off` sets. Raises OSError.
+    """
     known = version()
     every = _RIGHTS.get(known, (1 << 16) - 1)
     # Rights to files, to the network (none, so these are not limited), and what is out of reach of other processes.
@@ -52,8 +54,6 @@ def keep_to(files: Files) -> None:
         _allow(rules, files.write, every)
         _allow(rules, files.devices, every & (_WRITE | _READ | _LIST | _DEVICE))
         _allow(rules, files.list, _LIST)
-        if _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
-            raise OSError(ctypes.get_errno(), "prctl")
         _call(_RESTRICT, rules, 0)
     finally:
         os.close(rules)
