@@ -297,15 +297,10 @@ def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     assert last.row == 3 and first.inputs == last.inputs
 
 
-def test_a_column_that_a_row_lacks_is_empty(make: Make, tmp_path: Path) -> None:
+def test_a_column_that_a_row_lacks_is_empty(make: Make) -> None:
     lines = ({"question": "q", "answer": "a"}, {"question": "q", "answer": "a", "bot": "v1"})
     cases = make("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     assert [case.metadata for case in cases] == [{"bot": ""}, {"bot": "v1"}], "columns are the first lines' keys"
-    book = openpyxl.Workbook()
-    for row in (("question", "answer", "bot"), ("q", "a", "v1"), ("q", "a", "#N/A")):
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    assert [case.metadata for case in CasesFile(tmp_path / "a.xlsx", NEEDED)] == [{"bot": "v1"}, {"bot": ""}]
 
 
 def test_parquet_values_become_text(tmp_path: Path) -> None:
@@ -407,18 +402,6 @@ def test_a_stated_size_that_is_too_small_hides_no_rows(make_workbook: Make) -> N
     cases = make_workbook([["question", "answer"], ["q", "a"], ["r", "b"]])
     edit_part(cases.path, "xl/worksheets/sheet1.xml", lambda xml: xml.replace(b'ref="A1:B3"', b'ref="A1:A2"'))
     assert inputs(CasesFile(cases.path, NEEDED)) == [("q", "a"), ("r", "b")]
-
-
-def test_the_first_visible_sheet_is_read_and_named(make_workbook: Make) -> None:
-    def edit(book: openpyxl.Workbook) -> None:
-        book.active.sheet_state = "hidden"
-        page = book.create_sheet("Spring")
-        page.append(["question", "answer"])
-        page.append(["q", "a"])
-
-    cases = make_workbook([["x"]], edit)
-    assert inputs(cases) == [("q", "a")]
-    assert cases.notes == ("the sheet 'Spring' is read, one of 2 (hidden: 'Sheet')",)
 
 
 def test_workbook_bombs_are_refused_unpacked(make_workbook: Make) -> None:

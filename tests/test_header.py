@@ -151,6 +151,10 @@ def test_the_first_visible_sheet_is_read_and_another_by_its_name(tmp_path: Path)
     sheet = open_sheet(path, title="Data")
     assert (sheet.columns, sheet.others) == (("id", "question", "answer"), ("First",))
     assert len(list(sheet.rows())) == 7 and sheet.notes == ("the sheet 'Data' is read, one of 2",)
+    made = openpyxl.load_workbook(path)
+    made["First"].sheet_state = "hidden"
+    made.save(tmp_path / "hidden.xlsx")
+    assert open_sheet(tmp_path / "hidden.xlsx").notes == ("the sheet 'Data' is read, one of 2 (hidden: 'First')",)
     with pytest.raises(UnknownName, match="no sheet is called 'Daten'") as refused:
         open_sheet(path, title="Daten")
     assert "Data, First" in refused.value.hint

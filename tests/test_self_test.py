@@ -223,7 +223,14 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.run"))
 
 
-def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
+def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
+    assert typed(*ASKED, "--n", "2", "--temperature", "0.5").code == 0
+    with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
+        found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
+    assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2
+
+
+def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases_from_the_first_moment_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(path: Path, *, writes: bool) -> Database:
@@ -232,22 +239,6 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Database, "open", killed)
         RunFile.create(tmp_path / "test.run", kind="self-test")
-    with pytest.raises(RunFileError, match="holds a self-test of judges"):
-        RunFile.open(tmp_path / "test.run")
-    with RunFile.open(tmp_path / "test.run", "self-test") as run:
-        run.jobs.end(run.jobs.begin(["judges", "test"], {}), "done", {})
-        check_content(run.database)
-
-
-def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
-    assert typed(*ASKED, "--n", "2", "--temperature", "0.5").code == 0
-    with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
-        found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
-    assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2
-
-
-def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Path) -> None:
-    RunFile.create(tmp_path / "test.run", kind="self-test").close()
     RunFile.create(tmp_path / "cases.run").close()
     for opening in (RunFile.read, RunFile.open):
         with pytest.raises(RunFileError, match="holds a self-test of judges") as refused:
@@ -257,6 +248,9 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
             opening(tmp_path / "cases.run", "self-test")
         for name in ("test.run", "cases.run"):
             opening(tmp_path / name, None).close()
+    with RunFile.open(tmp_path / "test.run", "self-test") as run:
+        run.jobs.end(run.jobs.begin(["judges", "test"], {}), "done", {})
+        check_content(run.database)
 
 
 COMMANDS = (

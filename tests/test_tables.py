@@ -117,13 +117,7 @@ def test_workbook_texts_are_never_errors_or_illegal_and_whole_numbers_stay_whole
     texts: list[Value] = ["#REF!", "bell\x07", "half \ud800", "last \uffff", 12345678901234567890]
     write_table(tmp_path / "t.xlsx", ["t"], [{"t": text} for text in texts])
     cells = [row[0] for row in openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows(min_row=2)]
-    assert [cell.value for cell in cells] == [
-        "#REF!",
-        "bell\ufffd",
-        "half \ufffd",
-        "last \ufffd",
-        "12345678901234567890",
-    ]
+    assert [cell.value for cell in cells] == ["#REF!", "bell\ufffd", "half \ufffd", "last \ufffd", f"{texts[4]}"]
     assert cells[0].data_type == "s"
 
 

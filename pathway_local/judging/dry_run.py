@@ -97,7 +97,7 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
         prepared = prepare(plan, run, loaded, watcher.notice, watcher.stopped)
-        judges, counted, rows = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]](), 0
+        judges, counted = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]]()
         for own in by_engine(_with_ids(run, prepared.raters)):
             judge, (_, planned) = own[0].judge, engine_plan(prepared, own, run, loaded)
             found = tuple(RaterForecast(each.name, each.rubric.name) for each in own)
@@ -105,12 +105,11 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
             local = (local_rater(each, loaded.tokenizer(each.judge), prepared.plan) for each in own)
             counted += zip(found, local, strict=True)
         for batch in batches(prepared.rows(watcher.stopped)):
-            rows += len(batch)
             for forecast, rater in counted:
                 _count(forecast, rater, batch, run)
         for remark in prepared.cases.remarks:
             watcher.notice(remark)
-        return DryRun(rows, prepared.limit, prepared.part, tuple(judges))
+        return DryRun(prepared.total, prepared.limit, prepared.part, tuple(judges))
 
 
 def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:
