@@ -37,6 +37,12 @@ def features(shares: FloatArray, levels: FloatArray, mass: FloatArray) -> FloatA
     return np.column_stack([whole, np.nan_to_num(np.log(np.maximum(mass, 1e-3)))])
 
 
+def middle_of(chances: FloatArray, levels: FloatArray) -> FloatArray:
+    """The level in the middle of the chances (cases, levels), which is likely to be nearest; NaN without chances."""
+    place = np.sum(np.cumsum(chances, axis=1) < 0.5, axis=1)
+    return np.where(np.isfinite(chances).all(axis=1), levels[np.minimum(place, len(levels) - 1)], np.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class Ordinal:
     """A fit: slopes (features,), edges (levels seen - 1,), and the levels that were `seen` in its labels (levels,)."""
