@@ -110,8 +110,7 @@ class Door(ThreadingTCPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a connection that broke or said nothing; the library would print a traceback."""
-        error = sys.exc_info()[1]
-        if isinstance(error, Exception) and not isinstance(error, OSError):
+        if isinstance(error := sys.exc_info()[1], Exception) and not isinstance(error, OSError):
             self.gate.viewer.report(error)
 
 
