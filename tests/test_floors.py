@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 750,
     "system": 758,
-    "rubrics": 3434,
+    "rubrics": 3428,
     "sheets": 2269,
     "probes": 380,
     "judges": 1655,
@@ -23,7 +23,7 @@ CEILINGS = {
     "engines": 2400,
     "runs": 2273,
     "judging": 2357,
-    "statistics": 1919,
+    "statistics": 1922,
     "words": 209,
     "ratings": 2338,
     "scores": 549,
