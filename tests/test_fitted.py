@@ -1,5 +1,6 @@
 """The fitted panel: odds as statsmodels finds them, never by a fit that saw the label, and a rater like others."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -158,3 +159,28 @@ def test_another_panel_is_refused_and_so_is_its_name_for_a_rater(run: Run, tmp_p
     with RunFile.open(tmp_path / "may.run") as made:
         made.add_rater(Rater("fitted", "human", "plain", {}))
     assert run("agreement", "may.run", "--panel", "fitted").code == 2
+
+
+def test_an_export_has_the_fitted_score_and_probabilities_of_each_case(run: Run, tmp_path: Path) -> None:
+    a_run(tmp_path / "may.run", 100)
+    panel = ("export", "may.run", "--panel", "fitted", "--out", "fitted.csv")
+    assert run(*panel, "--against", "committee", "--cluster", "student").code == 0
+    with (tmp_path / "fitted.csv").open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert len(written) == 160 and list(written[0]) == [
+        "case",
+        "rubric",
+        "score",
+        "fitted",
+        "expected",
+        *map("p{}".format, range(1, 6)),
+    ]
+    for row in written:
+        shares = np.array([float(row[f"p{level}"]) for level in range(1, 6)])
+        assert shares.sum() == pytest.approx(1) and float(row["expected"]) == pytest.approx(shares @ LEVELS)
+        assert int(row["fitted"]) == 1 + np.sum(np.cumsum(shares) < 0.5)
+    assert (
+        run(*panel, "--columns", "case", "--force").code
+        == run("export", "may.run", "--out", "x.csv", "--against", "a").code
+        == 2
+    )

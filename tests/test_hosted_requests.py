@@ -68,7 +68,7 @@ def write(run: Path, *arguments: Any, **options: Any) -> tuple[HostedRequests, l
         return requests, [json.loads(line) for line in lines]
 
 
-def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
+def test_openai_requests_hold_the_very_prompts_and_no_case_id(run: Path) -> None:
     leaving, lines = write(run)
     assert (leaving.cases, leaving.echoed) == (12, ())
     assert leaving.characters == sum(
@@ -86,6 +86,14 @@ def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
     assert len({line["custom_id"] for line in lines}) == 12
     assert all(len(line["custom_id"]) == 24 for line in lines)
     assert stat.S_IMODE((run.parent / "requests.jsonl").stat().st_mode) == 0o600
+    assert "student" not in json.dumps([{key: value for key, value in line.items() if key != "body"} for line in lines])
+    assert "staff" not in (run.parent / "requests.jsonl").read_text()
+    with RunFile.read(run) as read:
+        job = read.jobs.all()[-1]
+        assert job.counts == {"cases": 12, "characters": 580}
+        said = job.fact("hosted_export")
+        assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
+        assert job.facts["written"] == [file_facts(run.parent / "requests.jsonl", read.key)]
 
 
 def test_azure_requests_name_a_deployment_at_azures_own_address(run: Path) -> None:
@@ -133,20 +141,6 @@ def test_a_run_with_pseudonyms_keeps_the_map_by_them(tmp_path: Path) -> None:
         kept = {name for (name,) in read.database.rows("SELECT case_id FROM handouts")}
     assert kept == {Pseudonyms.of_file(key).of(f"student-{number}") for number in range(12)}
     assert b"student-3" not in given.run.read_bytes()
-
-
-def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:
-    _, lines = write(run)
-    sent = json.dumps([{key: value for key, value in line.items() if key != "body"} for line in lines])
-    assert "student" not in sent
-    assert "staff" not in (run.parent / "requests.jsonl").read_text()
-    with RunFile.read(run) as read:
-        job = read.jobs.all()[-1]
-        assert job.counts == {"cases": 12, "characters": 580}
-        said = job.facts["hosted_export"]
-        assert isinstance(said, dict)
-        assert (said["service"], said["model"], said["cases"]) == ("openai", "gpt-4o", 12)
-        assert job.facts["written"] == [file_facts(run.parent / "requests.jsonl", read.key)]
 
 
 @pytest.mark.parametrize("service", ["openai", "anthropic"])

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
@@ -40,6 +41,22 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> l
 def _slow(desk: Desk, seconds: float = 0.02) -> list[str]:
     desk.environment["REPLY_SCRIPT_SECONDS"] = str(seconds)
     return desk.judging(desk.cases(CASES))
+
+
+@contextmanager
+def _sealed(desk: Desk, command: Sequence[str], **how: Any) -> Iterator["subprocess.Popen[str]"]:
+    """The command, from when its engine is sealed."""
+    with desk.begun(*command, **how) as process:
+        assert process.stderr
+        assert any("sealed:" in line for line in process.stderr)
+        yield process
+
+
+def _last_job(desk: Desk) -> str:
+    """How the last job ended."""
+    [entry] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
+    assert entry["event"] == "job ends"
+    return str(entry["facts"]["status"])
 
 
 def _whole(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
@@ -74,9 +91,7 @@ def test_killed_commands_and_engines_lose_nothing(desk: Desk, undisturbed: list[
 def test_signals_stop_it_and_it_goes_on(
     desk: Desk, undisturbed: list[tuple[str, ...]], signals: list[signal.Signals]
 ) -> None:
-    with desk.begun(*_slow(desk, 0.04)) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, _slow(desk, 0.04)) as process:
         while not outcomes(desk.work / "may.run"):
             time.sleep(0.05)
         for number in signals:
@@ -87,9 +102,7 @@ def test_signals_stop_it_and_it_goes_on(
     assert f"stopped. To continue: {shlex.join(['pathway-local', *_slow(desk, 0.04)])}" in said
     assert "Traceback" not in said
     assert 0 < len(outcomes(desk.work / "may.run")) < CASES
-    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
-    assert job["event"] == "job ends"
-    assert job["facts"]["status"] in ("stopped", "failed")  # the latter where the second signal came in time
+    assert _last_job(desk) in ("stopped", "failed")  # the latter where the second signal came in time
     _whole(desk, undisturbed)
 
 
@@ -114,9 +127,7 @@ def _hears(process: Path) -> bool:
 def test_a_signal_to_every_process_stops_the_job_and_not_its_engine(
     desk: Desk, undisturbed: list[tuple[str, ...]]
 ) -> None:
-    with desk.begun(*_slow(desk, 0.1)) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, _slow(desk, 0.1)) as process:
         _terminate(process, 1.0)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -147,8 +158,7 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "stopped. To continue: pathway-local judge" in said
-    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
-    assert job["facts"]["status"] == "stopped"
+    assert _last_job(desk) == "stopped"
 
 
 @pytest.mark.soak
@@ -165,9 +175,7 @@ def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_jud
 
 @pytest.mark.soak
 def test_nohup_is_heeded(desk: Desk) -> None:
-    with desk.begun(*_slow(desk), before=["nohup"]) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, _slow(desk), before=["nohup"]) as process:
         process.send_signal(signal.SIGHUP)
         process.communicate(timeout=200)
     assert process.returncode == 0
@@ -181,8 +189,7 @@ def test_a_terminal_that_goes_ends_the_job_cleanly(desk: Desk, undisturbed: list
         watched.hang_up()
         watched.process.send_signal(signal.SIGHUP)
         assert watched.process.wait(60) == 130
-    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
-    assert job["facts"]["status"] == "stopped"
+    assert _last_job(desk) == "stopped"
     _whole(desk, undisturbed)
 
 
@@ -238,9 +245,7 @@ def test_a_disk_that_can_not_be_written_to(desk: Desk, small_disk: Path) -> None
 
 @pytest.mark.soak
 def test_a_locked_run_is_refused_at_once_and_unharmed(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
-    with desk.begun(*_slow(desk, 0.05)) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, _slow(desk, 0.05)) as process:
         refused = desk.typed(*desk.judging(desk.work / "cases.jsonl"), code=4)
         assert "another process writes to it" in refused.stderr
         assert "0 failed" not in desk.typed("summary", "may.run").stdout
@@ -278,9 +283,7 @@ def test_a_run_cut_short_or_with_flipped_bits_is_told_or_read_right(
 def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
-    with desk.begun(*command) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, command) as process:
         fresh = desk.work / "fresh"
         fresh.write_text(cases.read_text().replace("It is 39.", "It is another."))
         fresh.replace(cases)
@@ -298,9 +301,7 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
 def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> None:
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
-    with desk.begun(*command) as process:
-        assert process.stderr
-        assert any("sealed:" in line for line in process.stderr)
+    with _sealed(desk, command) as process:
         with cases.open("r+") as file:
             text = file.read().replace("It is 39.", "It is 93.")
             file.seek(0)

@@ -100,9 +100,10 @@ def test_a_program_can_turn_core_dumps_off() -> None:
 
 
 @pytest.mark.parametrize("load", [pl.Run.open, pl.Rubric.load])
-def test_a_nul_in_a_path_is_refused(load: Callable[[str], object]) -> None:
-    with pytest.raises(pl.UsageError, match="NUL"):
-        load("a\0b")
+def test_what_can_be_no_path_is_refused(load: Callable[[Any], object]) -> None:
+    for given, said in (("a\0b", "NUL"), (5, "is of type int"), (None, "is of type NoneType")):
+        with pytest.raises(pl.UsageError, match=said):
+            load(given)
 
 
 def arrow() -> pa.Table:
@@ -252,6 +253,7 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
             ({name: "a\x00b"}, pl.UsageError, "'a\\x00b' holds a NUL")
             for name in ("cases", "run", "rubric", "models", "judge")
         ),
+        ({"run": 5}, pl.UsageError, "a name or path is of type int"),
         ({"run": "/proc/a.run"}, pl.RunFileError, "/proc/a.run"),
         ({"map": "answer"}, pl.UsageError, "map answer is not INPUT=COLUMN"),
         ({"header_row": 2}, pl.UsageError, "encoding, header_row or sheet is for a file, and the cases are rows"),
@@ -318,6 +320,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("Rate:\n{{answer}} {{othr}}", "score: 1-5"), {"inputs": ["answer"]}, "own: the prompt uses 'othr'"),
     (("Rate {{answer}}", {"properties": {"score": {"type": "integer"}}}), {}, r"own: score: .*\(ge and le in Pydantic"),
     ((5, "score: 1-5"), {}, "text is of type int"),
+    ((5,), {}, "text is of type int"),
     (("Rate {{answer}}", dict), {}, "outputs is of type type"),
     (("Rate {{answer}}", "score: 1-5"), {"swap": 5}, "swap is of type int"),
     (("Rate {{answer}}", "score: 1-5"), {"inputs": 5}, "inputs is of type int"),

@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import Any, Literal, Self
 from weakref import finalize
 
-from pathway_local.api.rubric import Name, Rubric, check_names, in_python
+from pathway_local.api.rubric import Name, Rubric, check_names, in_python, path_text
 from pathway_local.api.run import Run
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
@@ -78,7 +78,7 @@ def judge(
             sheet = sheet_or_path(cases)
             if run is None and isinstance(sheet, Path):
                 run = default_run(sheet, None)
-            run = _fleeting(kept) if run is None else Path(run)
+            run = _fleeting(kept) if run is None else Path(path_text(run))
             given["rubric"] = list(_rubrics(rubric))
             found = _judged(read_plan(sheet, run, given), engine, _watcher(shown=progress))
         except PathwayError as error:
@@ -99,8 +99,7 @@ def _rubrics(given: object) -> Iterator[FileRubric]:
     """Yield the rubrics that a program gave. Raises RubricError, UsageError."""
     for each in given if isinstance(given, list | tuple) else [given]:
         if isinstance(each, str | os.PathLike):
-            check_names(each)
-            yield load_rubric(os.fspath(each))
+            yield load_rubric(path_text(each))
         else:
             yield (each if isinstance(each, Rubric) else Rubric.of_model(each)).read
 

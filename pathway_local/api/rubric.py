@@ -26,6 +26,14 @@ def check_names(*given: object) -> None:
             raise UsageError(f"the name {os.fsdecode(each)!r} holds a NUL character", "No file's name can hold one.")
 
 
+def path_text(given: object) -> str:
+    """Return the name or path that a program gave as a text. Raises UsageError for anything else."""
+    check_names(given)
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"a name or path is of type {type(given).__name__}", "Give a text or a Path.")
+    return os.fsdecode(given)
+
+
 _MAPS = re.compile(r"--map (?:'(\w+=[^']+)'|(\w+=[^\s']+?)(?=[.,;]?(?:\s|$)))")
 
 
@@ -39,19 +47,15 @@ def in_python(text: str, options: Iterable[str] = OPTIONS) -> str:
 
 
 class Rubric:
-    """A rubric, loaded from `file`: a built-in one's name, or a path."""
+    """A rubric: a built-in one, one of a file, or one that a program declares."""
 
-    def __init__(self, file: str, read: FileRubric) -> None:
-        self.file = file
-        self.name = read.name
-        self.description = read.description
-        self.read = read
+    def __init__(self, read: FileRubric) -> None:
+        self.name, self.description, self.read = read.name, read.description, read
 
     @classmethod
     def load(cls, name: Name) -> "Rubric":
         """Return a built-in rubric by its name, or the rubric in a file. Raises RubricError, UsageError."""
-        check_names(name)
-        return cls(os.fspath(name), load_rubric(os.fspath(name)))
+        return cls(load_rubric(path_text(name)))
 
     @classmethod
     def from_text(
@@ -70,26 +74,23 @@ class Rubric:
         that the prompt marks, such as {{answer}}. `swap` maps response A's input to B's, if a field prefers one of
         them. Raises RubricError, UsageError.
         """
-        if outputs is None:
-            if inputs or swap:
-                raise UsageError(
-                    f"{'inputs' if inputs else 'swap'} needs outputs", "A rubric's file declares it itself."
-                )
-            read = parse_rubric(text, name)
-            return cls(read.name, read)
         schema = getattr(outputs, "model_json_schema", None)
         outputs = schema() if schema else outputs
+        inputs = [inputs] if isinstance(inputs, str) else inputs
         for what, given, kinds in (
             ("text", text, str),
-            ("outputs", outputs, str | Mapping),
+            ("name", name, str),
+            ("outputs", "" if outputs is None else outputs, str | Mapping),
             ("swap", swap or {}, Mapping),
             ("inputs", inputs, Sequence),
-            ("name", name, str),
         ):
             if not isinstance(given, kinds):
                 raise UsageError(f"{what} is of type {type(given).__name__}", "help(pathway_local.Rubric.from_text)")
-        inputs = [inputs] if isinstance(inputs, str) else inputs
-        return cls(name, declare_rubric(name, text, outputs, inputs, swap))
+        if outputs is None and (inputs or swap):
+            said = f"{'inputs' if inputs else 'swap'} needs outputs"
+            raise UsageError(said, "A rubric's file declares it itself.")
+        told = outputs is not None
+        return cls(declare_rubric(name, text, outputs, inputs, swap) if told else parse_rubric(text, name))
 
     @classmethod
     def of_model(cls, model: object) -> "Rubric":
@@ -108,7 +109,7 @@ class Rubric:
         return cls.from_text(prompt, model, name=model.__name__)
 
     def __repr__(self) -> str:
-        return f"Rubric({self.file!r})"
+        return f"Rubric({self.name!r})"
 
     @property
     def inputs(self) -> list[str]:

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathway_local.api.rubric import Name, check_names, in_python
+from pathway_local.api.rubric import Name, in_python, path_text
 from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.output.export import VerdictTable
 from pathway_local.output.plain import as_json
@@ -30,9 +30,9 @@ class Run:
     @classmethod
     def open(cls, path: Name) -> "Run":
         """Return the run in this file. Raises RunFileError if it does not exist or is no run, UsageError."""
-        check_names(path)
-        RunFile.read(Path(path)).close()
-        return cls(Path(path))
+        file = Path(path_text(path))
+        RunFile.read(file).close()
+        return cls(file)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"

@@ -107,7 +107,7 @@ def choose(say: Language, question: str, options: Sequence[str], usual: int | No
     """Return the number of the option that the person chooses; Enter takes the usual one, if there is one."""
     talk.say(question, "bold")
     for number, each in enumerate(options, 1):
-        talk.say(visible(each), label=f"{number:3}  ")
+        talk.say(visible(each), label=f"{number:3}  ", prose=True)
     while True:
         typed = typer.prompt(say.text("start", "number", {}), default=usual and str(usual), err=True).strip()
         if typed.isdecimal() and 0 < int(typed) <= len(options):

@@ -38,7 +38,7 @@ def show(tables: Sequence[Table], say: Language, *, full: bool | None = None) ->
         data.print()
         data.say(say("how_to_read"))
         for said in readings.values():
-            data.say(said)
+            data.say(said, prose=True)
     elif left_out and full is not None:
         data.say(say("full_shows_more"))
 
@@ -53,17 +53,17 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
         data.say(heading, "bold")
     if answers := wording.notes(every, "answer"):
         for line in answers:
-            data.say(line)
+            data.say(line, prose=True)
         data.print()
     for each in shown:
         if each.rows:
             draw(wording.table(each), wording.say)
     for line in (*wording.below(), *wording.notes(shown, "says")):
-        data.say(line)
+        data.say(line, prose=True)
     for line in wording.notes(shown, "note"):
-        data.say(wording.say("note", text=line))
+        data.say(wording.say("note", text=line), prose=True)
     for line in wording.notes(every, "warning"):
-        data.say(wording.say("warning", text=line))
+        data.say(wording.say("warning", text=line), prose=True)
     columns = [(each, column) for each in shown for column in each.columns]
     named = ((column.name, f"{wording.head(each, column)}: {column.reading}") for each, column in columns)
     return {name: said for name, said in named if not said.endswith(": ")}

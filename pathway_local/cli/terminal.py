@@ -79,15 +79,17 @@ class Screen(Console):
 
     errors_only = False
 
-    def say(self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False) -> None:
+    def say(
+        self, said: str, style: str = "", *, label: str = "", indent: int = 0, lines: bool = False, prose: bool = False
+    ) -> None:
         """Print a line, or a text of several `lines`, behind its label, which has the style if there is one.
 
-        A terminal breaks it where it ends: a command that we broke could not be pasted.
+        `prose` is broken between words. A terminal breaks all else: a command that we broke could not be pasted.
         """
         margin = " " * indent
         text = Text(margin + (label + visible(with_pages(said), lines=lines)).replace("\n", f"\n{margin}"))
         text.stylize(style, indent, indent + len(label) if label else None)
-        self.print(text, soft_wrap=True)
+        self.print(text, soft_wrap=not (prose and self.is_terminal) or "`" in said)
 
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False

@@ -19,8 +19,8 @@ from pathway_local.statistics.effect import Effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import FloatArray, Interval
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.ordinal import cross_fitted, features, spread
-from pathway_local.verdict import Verdict
+from pathway_local.statistics.ordinal import cross_fitted, features, middle_of, spread
+from pathway_local.verdict import Value, Verdict, plain
 
 PANEL = "fitted"
 LEAST_LABELS, MOST_LEVELS = 50, 21
@@ -33,9 +33,7 @@ def with_fitted(
 
     Raises UsageError. Every label is compared with a score by a fit that saw no label of its cluster.
     """
-    if options.panel != PANEL or any(rater.name == PANEL for rater in data.raters):
-        hint = f"--panel {PANEL} adds a rater of that name, which the run may not have yet."
-        raise UsageError(f"--panel can't be {options.panel} here", hint)
+    _check(data, options)
     made, raters, tables = dict[str, list[RatingsMatrix]](), list[Rater](), list[Table]()
     for rubric in rubrics:
         made[rubric.name] = [_with_column(data, matrix, options) for matrix in data.matrices([rubric])]
@@ -44,6 +42,28 @@ def with_fitted(
         tables += _compared(made[rubric.name], options)
     named = {"rater": (*options.rater, PANEL)} if options.rater else {}
     return data.joined(raters, made), options.model_copy(update=named), tables
+
+
+def fitted_cases(data: Scores, options: AgreementOptions) -> tuple[list[str], list[dict[str, Value]]]:
+    """Return columns and rows of a file with the fitted score of each case and its probabilities. Raises UsageError."""
+    _check(data, options)
+    options = options.model_copy(update={"cluster": data.column(options.cluster)})
+    columns, rows = dict.fromkeys(("case", "rubric", "score", PANEL, "expected")), list[dict[str, Value]]()
+    for matrix in data.matrices(data.rated(options.rubric, options.named)):
+        chances, levels = _chances(data, matrix, options), np.array(matrix.scale)
+        for at, middle in enumerate(middle_of(chances, levels).tolist()):
+            shares = {f"p{level}": float(own) for level, own in zip(matrix.levels, chances[at], strict=True)}
+            if np.isfinite(middle):
+                columns |= dict.fromkeys(shares)
+                about = {"case": matrix.case_ids[at], "rubric": matrix.rubric, "score": matrix.score}
+                rows.append({**about, PANEL: plain(middle), "expected": float(chances[at] @ levels), **shares})
+    return [*columns], rows
+
+
+def _check(data: Scores, options: AgreementOptions) -> None:
+    if options.panel != PANEL or any(rater.name == PANEL for rater in data.raters):
+        hint = f"--panel {PANEL} adds a rater of that name, which the run may not have yet."
+        raise UsageError(f"--panel can't be {options.panel} here", hint)
 
 
 def _judges(matrix: RatingsMatrix, options: AgreementOptions) -> list[int]:
@@ -56,27 +76,31 @@ def _people(matrix: RatingsMatrix, options: AgreementOptions) -> list[int]:
 
 
 def _with_column(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> RatingsMatrix:
-    """Return the matrix with the fitted scores: the middle of the probabilities, which is likely to be nearest."""
-    cases, levels = len(matrix.case_ids), np.array(matrix.scale)
-    judges, people = _judges(matrix, options), _people(matrix, options)
-    scores = matrix.on_scale[:, people]
-    targets = np.nansum([spread(each, levels) for each in scores.T] or [np.zeros((cases, len(levels)))], axis=0)
-    targets /= np.maximum(np.isfinite(scores).sum(axis=1), 1)[:, None]
+    """Return the matrix with the fitted scores as a further column."""
+    chances = _chances(data, matrix, options)
+    given, expected = middle_of(chances, np.array(matrix.scale)), chances @ np.array(matrix.scale)
+    column = {"given": given, "expected": expected, "confidence": chances.max(axis=1), "mass": given * np.nan}
+    column |= {"orders": np.zeros(len(given), np.int64), "sheets": np.full(len(given), ANY_SHEET)}
+    known = int(np.isfinite(given).sum())
+    rater = MatrixRater(PANEL, "combined", on_scale=True, verdicts=known, failures=0, other_texts=0)
+    wider: dict[str, Any] = {name: np.column_stack([getattr(matrix, name), own]) for name, own in column.items()}
+    return replace(matrix, raters=(*matrix.raters, rater), **wider)
+
+
+def _chances(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> FloatArray:
+    """Return the probability of each level for each case, (cases, levels); NaN, and a notice, without enough labels."""
+    levels, judges = np.array(matrix.scale), _judges(matrix, options)
+    scores = matrix.on_scale[:, _people(matrix, options)]
+    given = [np.nan_to_num(spread(each, levels)) for each in scores.T]
+    targets = np.sum([np.zeros((len(scores), len(levels))), *given], axis=0)
+    targets /= np.maximum(targets.sum(axis=1), 1)[:, None]
     labels = int(np.sum((targets.sum(axis=1) > 0) & np.isfinite(matrix.on_scale[:, judges]).all(axis=1)))
-    chances = np.full((cases, len(levels)), np.nan)
     if labels < LEAST_LABELS or not judges or matrix.nominal or len(levels) > MOST_LEVELS:
         told = {"rubric": matrix.rubric, "score": matrix.score, "count": labels if judges else 0}
         data.notices.append(Note("not_fitted", told | {"least": LEAST_LABELS, "most": MOST_LEVELS}, "warning"))
-    else:
-        clusters = matrix.clusters(options.cluster) if options.cluster else None
-        chances = cross_fitted(_features(data, matrix, judges), targets, clusters)
-    known, middle = np.isfinite(chances).all(axis=1), np.sum(np.cumsum(chances, axis=1) < 0.5, axis=1)
-    given = np.where(known, levels[np.minimum(middle, len(levels) - 1)], np.nan)
-    column = {"given": given, "expected": chances @ levels, "confidence": chances.max(axis=1), "mass": given * np.nan}
-    column |= {"orders": np.zeros(cases, np.int64), "sheets": np.full(cases, ANY_SHEET)}
-    rater = MatrixRater(PANEL, "combined", on_scale=True, verdicts=int(known.sum()), failures=0, other_texts=0)
-    wider: dict[str, Any] = {name: np.column_stack([getattr(matrix, name), own]) for name, own in column.items()}
-    return replace(matrix, raters=(*matrix.raters, rater), **wider)
+        return np.full(targets.shape, np.nan)
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
+    return cross_fitted(_features(data, matrix, judges), targets, clusters)
 
 
 def _features(data: Scores, matrix: RatingsMatrix, judges: Sequence[int]) -> FloatArray:

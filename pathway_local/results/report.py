@@ -1,5 +1,6 @@
 """Everything that a report of a run shows, from as few passes over the run as possible."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -91,7 +92,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *_commonest(whole, kinds)],
-        warnings=[*mistakes_in(data, plan.cluster), *_missed(whole, _labelled(matrices))],
+        warnings=[*mistakes_in(data, plan.cluster), *_missed(whole, matrices)],
         tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,
@@ -136,16 +137,6 @@ def _chatbots(data: Scores) -> str:
     return next((name for name in data.group_columns() if folded(name) in names_of("chatbots")), "")
 
 
-def _labelled(matrices: Sequence[RatingsMatrix]) -> dict[str, int]:
-    """The most cases with a person's score of each rubric that people rated."""
-    found = dict[str, int]()
-    for matrix in matrices:
-        if people := matrix.of_kind("human"):
-            count = int(np.isfinite(matrix.given[:, people]).any(axis=1).sum())
-            found[matrix.rubric] = max(count, found.get(matrix.rubric, 0))
-    return found
-
-
 def _commonest(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:
     """Yield the most frequent values of the first scores without an order, by judges, or else by people."""
     scored = [(group, score) for group in groups for score in group.scores.values() if score.n]
@@ -161,13 +152,17 @@ def _commonest(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Itera
         yield Note("commonest_finding", {**told, "share": most / score.n, "scored": score.n, "cases": cases}, "answer")
 
 
-def _missed(groups: Sequence[Group], labelled: Mapping[str, int]) -> Iterator[Note]:
-    """Yield a warning for each rater with many failures, and for each rubric with few cases `labelled` by people."""
+def _missed(groups: Sequence[Group], matrices: Sequence[RatingsMatrix]) -> Iterator[Note]:
+    """Yield a warning for each rater with many failures, and for each rubric with few cases that people labelled."""
     for group in groups:
         failed = group.failures.total()
         if failed > MANY_FAILURES * group.cases:
             told = {"rater": group.rater, "rubric": group.rubric, "failed": failed, "cases": group.cases}
             yield Note("many_failures", told | {"share": failed / group.cases}, "warning")
+    labelled = Counter[str]()
+    for each in matrices:
+        count = int(np.isfinite(each.given[:, each.of_kind("human")]).any(axis=1).sum())
+        labelled |= Counter({each.rubric: count})  # the most of its scores
     unrated = {group.rubric for group in groups} - set(labelled)
     if unrated and not labelled:
         yield Note("no_people", kind="warning")

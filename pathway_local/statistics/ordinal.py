@@ -12,7 +12,10 @@ from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray
 from pathway_local.statistics.intervals import cluster_codes
 
 RIDGE = 1.0
-"""Half of this times the squared slopes is the penalty, in units of the log-likelihood of a case."""
+"""Half of this times the squared slopes is the penalty, in units of the log-likelihood of a case.
+
+Of 0.03 to 3, tried on simulated judges with 50 to 500 labels, 1 had nearly the lowest loss each time.
+"""
 
 FOLDS = 10
 """Parts of the labelled clusters of which each is scored by the fit of the others."""
@@ -35,6 +38,12 @@ def features(shares: FloatArray, levels: FloatArray, mass: FloatArray) -> FloatA
     above = np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1]
     whole = np.column_stack([above, expected]) / max(float(np.nanstd(expected)), 0.1)
     return np.column_stack([whole, np.nan_to_num(np.log(np.maximum(mass, 1e-3)))])
+
+
+def middle_of(chances: FloatArray, levels: FloatArray) -> FloatArray:
+    """The level in the middle of the chances (cases, levels), which is likely to be nearest; NaN without chances."""
+    place = np.sum(np.cumsum(chances, axis=1) < 0.5, axis=1)
+    return np.where(np.isfinite(chances).all(axis=1), levels[np.minimum(place, len(levels) - 1)], np.nan)
 
 
 @dataclass(frozen=True, slots=True)
