@@ -301,7 +301,8 @@ def rows() -> Iterator[tuple[str, str, Once]]:
     yield "handover", half, partial(kept_promise, "tells many errors", 400, 0.5)
     for names in (*([name] for name in JUDGES), ["too strict", "noisy", "blind at level 1"]):
         for labels, each in ((50, 1), (120, 4), (500, 1)):
-            said = f"{' + '.join(names)}, {labels} labels{' of students' if each > 1 else ''}"
+            said = names[0] if len(names) == 1 else "three judges"
+            said += f", {labels} labels{' of students' if each > 1 else ''}"
             yield "fitted", f"{said}: never worse", partial(never_worse, names, labels, each)
             yield "fitted", f"{said}: nearer", partial(nearer, names, labels, each)
             yield "fitted", f"{said}: calibrated", partial(calibrated, names, labels, each)

@@ -23,7 +23,7 @@ SMALL = {
     "too strict, 50 labels: nearer": 0.95,
     "compressed, 120 labels of students: nearer": 0.95,
     "fair, 120 labels of students: calibrated": 0.9,
-    "too strict + noisy + blind at level 1, 50 labels: never worse": 0.9,
+    "three judges, 50 labels: never worse": 0.9,
 }
 FILES = 60
 

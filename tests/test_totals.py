@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rated_run import add, cases, store_draw
+from typed import Desk
 from typed_here import Run, notes, rows
 
 from pathway_local.errors import FormatError, RubricError
@@ -234,3 +235,20 @@ def test_a_terminal_shows_no_counts_of_many_levels(run: Run, tmp_path: Path) -> 
         line for line in run("summary", "may.run").out.splitlines() if "95% interval" in line and "mean" in line
     )
     assert "4" in head.split() and "4.1" not in head.split()
+
+
+def test_a_local_judge_gets_totals_with_probabilities(desk: Desk) -> None:
+    text = GRADED.text.replace("name: graded", "name: graded\ndescription: graded").replace("why: text", "why: text 10")
+    (desk.work / "graded.prompty").write_text(text)
+    judging = [each if each != "small.prompty" else "graded.prompty" for each in desk.judging(desk.cases(3))]
+    desk.typed(*judging)
+    with RunFile.read(desk.work / "may.run") as run:
+        found = [record.outcome for record in run.records()]
+    assert len(found) == 3
+    for each in found:
+        assert isinstance(each, Verdict)
+        values = {name: score.value for name, score in each.scores.items()}
+        assert values["total"] == pytest.approx(
+            0.5 * values["accuracy"] + 0.3 * values["complete"] + 0.2 * values["tone"]
+        )
+        assert values["pass"] == int(values["total"] >= 3.5) and each.scores["total"].probabilities

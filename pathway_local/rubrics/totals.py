@@ -29,6 +29,9 @@ Spread = Mapping[Number, float]
 
 ONE: Spread = {1: 1.0}
 
+NOTHING, NUMBER, NAME, SIGN, END = range(5)
+"""Kinds of a formula's tokens, by their groups in the pattern."""
+
 Formula = dict[str, Any]
 Join = Callable[[Any, Any], Any]
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
@@ -148,60 +151,51 @@ class _Parser:
     """Reads a formula, sum [mark number]. Terms of a sum are number or [number [*]] (name | max(sum, …) | min(…))."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.tokens, end = text, list[tuple[str, int]](), 0
+        self.text, self.tokens, end = text, list[tuple[int, str, int]](), 0
         if len(text) > LONGEST:
             raise ValueError(f"it has more than {LONGEST} characters: make a total of its part first")
         while found := _TOKEN.match(text, end):
-            end = found.end()
-            self.tokens.append((found[0].strip(), end - len(found[0].strip())))
-        self.tokens.append((text[end:].strip()[:1], end))
+            kind, end = found.lastindex or 0, found.end()
+            self.tokens.append((kind, found[kind], found.start(kind)))
+        self.tokens.append((END, text[end:].strip()[:1], end))
 
     def formula(self) -> Formula:
         """The whole formula. Raises ValueError."""
         found: Formula = {"text": " ".join(self.text.split()), **self._sum()}
         if mark := self._took(*_MARKS):
-            found |= {"mark": mark, "bound": (-1 if self._took("-") else 1) * float(self._take(self._is_number))}
-        self._take(not self._next)
+            found |= {"mark": mark, "bound": (-1 if self._took("-") else 1) * float(self._take(NUMBER))}
+        if self.tokens[0][1]:
+            self._take(NOTHING)
         return found
 
-    @property
-    def _next(self) -> str:
-        return self.tokens[0][0]
-
-    @property
-    def _is_number(self) -> bool:
-        return self._next[:1].isdecimal()
-
-    @property
-    def _is_name(self) -> bool:
-        return bool(_NAME.fullmatch(self._next))
-
-    def _take(self, fits: bool) -> str:
-        """The next token, if it fits there. Raises ValueError."""
-        what, at = self.tokens[0]
-        if not fits:
+    def _take(self, kind: int) -> str:
+        """The next token, if it is of this kind. Raises ValueError."""
+        own, what, at = self.tokens[0]
+        if own != kind:
             seen = f"{what[:40]!r} does not fit at character {at + 1}" if what else "it ends too early"
             raise ValueError(f"{seen}: {HELP}")
-        return self.tokens.pop(0)[0]
+        return self.tokens.pop(0)[1]
 
     def _took(self, *signs: str) -> str:
-        return self._take(True) if self._next in signs else ""
+        return self._take(SIGN) if self.tokens[0][0] == SIGN and self.tokens[0][1] in signs else ""
 
     def _sum(self) -> Formula:
         terms, sign = list[tuple[float, str | Formula]](), self._took("-", "+") or "+"
         while sign:
-            numbered = self._is_number
-            weight = (-1 if sign == "-" else 1) * (float(self._take(True)) if numbered else 1)
-            terms.append((weight, "" if numbered and not (self._took("*") or self._is_name) else self._factor()))
+            numbered = self.tokens[0][0] == NUMBER
+            weight = (-1 if sign == "-" else 1) * (float(self._take(NUMBER)) if numbered else 1)
+            alone = numbered and not self._took("*") and self.tokens[0][0] != NAME
+            terms.append((weight, "" if alone else self._factor()))
             sign = self._took("+", "-")
         return {"terms": terms}
 
     def _factor(self) -> str | Formula:
-        name = self._take(self._is_name)
+        name = self._take(NAME)
         if name not in ("max", "min") or not self._took("("):
             return name.strip('"')
         sums = [(1, self._sum())]
-        while not self._took(")"):
-            self._take(self._next == ",")
+        while self._took(","):
             sums.append((1, self._sum()))
+        if not self._took(")"):
+            self._take(NOTHING)
         return {"which": name, "terms": sums}

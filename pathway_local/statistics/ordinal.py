@@ -12,7 +12,10 @@ from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray
 from pathway_local.statistics.intervals import cluster_codes
 
 RIDGE = 1.0
-"""Half of this times the squared slopes is the penalty, in units of the log-likelihood of a case."""
+"""Half of this times the squared slopes is the penalty, in units of the log-likelihood of a case.
+
+Of 0.03 to 3, tried on simulated judges with 50 to 500 labels, 1 had nearly the lowest loss each time.
+"""
 
 FOLDS = 10
 """Parts of the labelled clusters of which each is scored by the fit of the others."""
