@@ -2,32 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
+from command_tree import COMMANDS, CONTEXT, ROOT
 from typed_here import Run
 from typer.core import TyperGroup as Group
 
-from pathway_local.cli.command_line import app
-
-ROOT: Any = typer.main.get_command(app)
-CONTEXT: Any = ROOT.context_class
 SAMPLES = Path(__file__).parents[1] / "examples"
-
-
-def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tuple[str, Any]]:
-    """Each command and group of commands, with the words that a user types for it."""
-    yield " ".join(words), command
-    if isinstance(command, Group):
-        context = CONTEXT(command)
-        for name in command.list_commands(context):
-            yield from _commands((*words, name), command.resolve_command(context, [name])[1])
-
-
-COMMANDS = dict(_commands())
 
 
 def parse(words: list[str]) -> None:

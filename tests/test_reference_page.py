@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+from command_tree import COMMANDS, CONTEXT
 from typer.core import TyperGroup
 
-from pathway_local.cli.command_line import EXIT_CODES, app
+from pathway_local.cli.command_line import EXIT_CODES
 from pathway_local.output.export_columns import CASE_COLUMNS, END_COLUMNS, SCORE_COLUMNS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
-ROOT: Any = typer.main.get_command(app)
-CONTEXT: Any = ROOT.context_class
 SHARED = {"--help", "--version"}
 
 
@@ -28,15 +26,6 @@ def _columns() -> Iterator[tuple[str, ...]]:
     yield from ((f"`score{column.suffix}`", column.meaning) for column in SCORE_COLUMNS)
     yield "`score_p1` …", "the probability of each value"
     yield from ((f"`{column.name}`", column.meaning) for column in END_COLUMNS)
-
-
-def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tuple[str, Any]]:
-    if not isinstance(command, TyperGroup):
-        yield " ".join(words), command
-        return
-    context = CONTEXT(command)
-    for name in command.list_commands(context):
-        yield from _commands((*words, name), command.resolve_command(context, [name])[1])
 
 
 def _options(command: Any) -> Iterator[tuple[str, ...]]:
@@ -63,7 +52,7 @@ def _written() -> str:
         head, _, after = page.partition(f"{heading}\n\n")
         page = "\n\n".join([head + heading, table, after.partition("\n\n")[2]])
     before = page.partition("\n## Commands\n")[0].rstrip()
-    made = "\n".join(_command(*each) for each in _commands())
+    made = "\n".join(_command(*each) for each in COMMANDS.items() if not isinstance(each[1], TyperGroup))
     return f"{before}\n\n## Commands\n\n`-h` or `--help` behind any of them shows its options.\n\n{made}"
 
 
