@@ -368,6 +368,22 @@ def test_the_command_serves_one_port_under_a_filter_and_ends_with_ctrl_c(run: Pa
     assert {path.name: path.read_bytes() for path in run.parent.iterdir()} == before
 
 
+def test_a_fault_behind_the_gate_is_told_and_a_broken_connection_is_not(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "install", lambda _policy: None)
+    door, _ = server.open_door()
+    door.gate = desk.gate
+    for error in (ConnectionResetError(), TimeoutError(), UnicodeEncodeError("latin-1", "s-1", 0, 1, "no")):
+        try:
+            raise error
+        except (OSError, UnicodeEncodeError):
+            door.handle_error(None, None)
+    door.server_close()
+    assert [type(each) for each in desk.faults] == [UnicodeEncodeError]
+    desk.faults.clear()
+
+
 WIDTH = "document.documentElement.scrollWidth"
 
 

@@ -59,7 +59,17 @@ class Progress(Watcher):
 
     def line(self, rater: str, tally: Tally, total: int, seconds: float) -> str:
         """Return the line about a judge that has judged for so many seconds."""
-        return progress_line(rater, tally, total, seconds)
+        tokens, seconds = tally.tokens, max(seconds, 1e-6)
+        left = total - tally.done
+        parts = [
+            f"{rater}: {tally.done} of {total} done",
+            f"{tally.judged / seconds:.1f} cases/s",
+            f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
+            f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
+            f"{tally.failures.total()} failed" if tally.failures else "",
+            f"about {duration(seconds / tally.judged * left)} left" if tally.judged and left > 0 else "",
+        ]
+        return ", ".join(part for part in parts if part)
 
     def _tell(self, tally: Tally) -> None:
         self._shown, self._untold = time.monotonic(), None
@@ -77,21 +87,6 @@ class Progress(Watcher):
             self._stream.write("\n" if self._changes else f"{shown}\n")
             self._width = 0
         self._stream.flush()
-
-
-def progress_line(rater: str, tally: Tally, total: int, seconds: float) -> str:
-    """Return one line about a judge that has judged for so many seconds."""
-    tokens, seconds = tally.tokens, max(seconds, 1e-6)
-    left = total - tally.done
-    parts = [
-        f"{rater}: {tally.done} of {total} done",
-        f"{tally.judged / seconds:.1f} cases/s",
-        f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
-        f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
-        f"{tally.failures.total()} failed" if tally.failures else "",
-        f"about {duration(seconds / tally.judged * left)} left" if tally.judged and left > 0 else "",
-    ]
-    return ", ".join(part for part in parts if part)
 
 
 def duration(seconds: float) -> str:

@@ -78,7 +78,7 @@ class Viewer:
     def __init__(self, verdicts: Verdicts, report: Callable[[Exception], None]) -> None:
         self.folder = ""
         """The path below which the pages lie."""
-        self._verdicts, self._report, self._say = verdicts, report, Language(ENGLISH)
+        self._verdicts, self.report, self._say = verdicts, report, Language(ENGLISH)
         self._selections: list[Selection] = [()]
         self._templates = environment(FOLDER)
 
@@ -106,7 +106,7 @@ class Viewer:
         except PathwayError as error:
             return self._page("message.html", 500, said=outside(error, 600))
         except Exception as error:  # noqa: BLE001
-            self._report(error)
+            self.report(error)
             return self._page("message.html", 500, said=self._say("view_fault"))
 
     def refusal(self, phrase: str) -> str:

@@ -37,7 +37,7 @@ class Gate:
     """
 
     def __init__(self, viewer: Viewer, port: int) -> None:
-        self._viewer, self._host, self._lock = viewer, f"{HOST}:{port}", threading.Lock()
+        self.viewer, self._host, self._lock = viewer, f"{HOST}:{port}", threading.Lock()
         self._token, self._cookie, folder = (secrets.token_urlsafe(SECRET_BYTES) for _ in range(3))
         self._used = False
         self.folder = viewer.folder = f"/{folder}"
@@ -51,7 +51,7 @@ class Gate:
         """Answer a request, or refuse it."""
         with self._lock:
             refused = self._refusal(method, target, headers)
-            return refused or self._viewer.answer(method, target.removeprefix(self.folder), body)
+            return refused or self.viewer.answer(method, target.removeprefix(self.folder), body)
 
     def close(self) -> None:
         """Let the answer under way end, and no other begin."""
@@ -59,7 +59,7 @@ class Gate:
 
     def refuse(self, status: int, phrase: str) -> Answer:
         """Return a page that does not reveal the folder."""
-        return Answer(self._viewer.refusal(phrase), status)
+        return Answer(self.viewer.refusal(phrase), status)
 
     def _refusal(self, method: str, target: str, headers: "Message[str, str]") -> Answer | None:
         """Return the answer to a request that the viewer must not see; None for one that it may."""
@@ -83,7 +83,7 @@ class Gate:
         # browser, the browser would not send the cookie.
         cookie = f"{COOKIE}={self._cookie}; HttpOnly; Path={self.folder}/; SameSite=strict"
         told = {"refresh": f"0; url={self.folder}/", "set-cookie": cookie}
-        return Answer(self._viewer.refusal("view_signed_in"), headers=told)
+        return Answer(self.viewer.refusal("view_signed_in"), headers=told)
 
 
 def _is(given: str, secret: str) -> bool:
@@ -110,8 +110,8 @@ class Door(ThreadingTCPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a connection that broke or said nothing; the library would print a traceback."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            raise
+        if isinstance(error := sys.exc_info()[1], Exception) and not isinstance(error, OSError):
+            self.gate.viewer.report(error)
 
 
 class _Handler(BaseHTTPRequestHandler):
