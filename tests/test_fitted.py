@@ -150,6 +150,8 @@ def test_too_few_labels_are_said_and_nothing_is_fitted(run: Run, tmp_path: Path)
     found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee")
     assert "needs 50 labels of cases that every judge scored (there are 49)" in found.words and found.code == 0
     assert "no gain" not in found.words
+    panel = ("export", "may.run", "--panel", "fitted", "--against", "committee", "--out", "x.csv")
+    assert run(*panel).code == 2 and not (tmp_path / "x.csv").exists()
 
 
 def test_another_panel_is_refused_and_so_is_its_name_for_a_rater(run: Run, tmp_path: Path) -> None:
@@ -159,6 +161,8 @@ def test_another_panel_is_refused_and_so_is_its_name_for_a_rater(run: Run, tmp_p
     with RunFile.open(tmp_path / "may.run") as made:
         made.add_rater(Rater("fitted", "human", "plain", {}))
     assert run("agreement", "may.run", "--panel", "fitted").code == 2
+    both = ("--between", "plain,other", "--against", "committee", "--panel", "fitted")
+    assert "--panel does not go with --between" in run("agreement", "may.run", *both).words
 
 
 def test_an_export_has_the_fitted_score_and_probabilities_of_each_case(run: Run, tmp_path: Path) -> None:

@@ -52,3 +52,11 @@ def test_an_option_without_its_value_is_told(run: Run) -> None:
     for forgotten in ("--think", "--by"):
         said = run("judge" if forgotten == "--think" else "summary", "x", forgotten, "--json")
         assert said.code == 2 and f"'{forgotten}': it needs a value, and --json is an option" in said.words
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"), [("--seed", "x", "must be a whole number"), ("--orders", "x", "'x' is not one of")]
+)
+def test_a_wrong_value_is_told_in_plain_words(run: Run, option: str, value: str, told: str) -> None:
+    said = run("judge", "x", option, value)
+    assert said.code == 2 and f"Invalid value for '{option}': {told}" in said.words and "parse" not in said.words

@@ -29,21 +29,9 @@ SPOKEN = [name for name in languages() if name != ENGLISH]
 BLANK = re.compile(r"\{[^}]*\}")
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 DATA = {
-    "answer",
-    "bad",
-    "best",
-    "comparison",
-    "fail",
-    "fair",
-    "good",
-    "judge",
-    "poor",
-    "preference",
-    "question",
-    "reason",
-    "score",
-    "shift",
-}
+    "answer", "bad", "best", "comparison", "fail", "fair", "good", "judge", "poor", "preference", "question", "reason",
+    "score", "shift",
+}  # fmt: skip
 """Words of the runs below (names of fields, inputs, levels and raters), and that of a key."""
 NUMBER = re.compile(r"(?<![\w.])\d+\.\d{1,2}(?![\w.])|\d{4}-\d\d-\d\d")
 """A number or a day as English alone writes it."""

@@ -51,19 +51,8 @@ def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
 
 
 def test_nothing_leaves_without_a_yes(desk: Desk) -> None:
-    asked = (
-        "hosted",
-        "export",
-        "may.run",
-        "--cases",
-        CASES,
-        "--service",
-        "openai",
-        "--model",
-        "gpt-4o",
-        "--out",
-        "ask.jsonl",
-    )
+    asked = ("hosted", "export", "may.run", "--cases", CASES, "--service", "openai", "--model", "gpt-4o", "--out")
+    asked += ("ask.jsonl",)
     refused = desk.typed(*asked, code=2)
     assert "the texts of 18 cases" in refused.stderr
     assert "also in the schema" in refused.stderr

@@ -15,6 +15,7 @@ from pathway_local.cli.terminal import FAULT, FULL, complain, discard, keep_text
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.private_process import INTERRUPTED, end_like_an_interrupt, make_private
+from pathway_local.system.safe_yaml import plain
 
 COMMANDS = {
     "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
@@ -63,6 +64,9 @@ class _Commands(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
+        except typer.BadParameter as error:  # Typer reads values with pydantic, and tells its words
+            error.message = plain(error.message)
+            raise
         except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
             discard(sys.stdout)
             sys.exit(0)

@@ -63,5 +63,9 @@ def export(
 
 def _write_panel(run: RunFile, out: Path, options: AgreementOptions, *, force: bool) -> list[str]:
     data = Scores(run)
-    write_table(out, *fitted_cases(data, options), force=force)
-    return [terminal_words().note(said) for said in data.notices]
+    columns, rows = fitted_cases(data, options)
+    remarks = [terminal_words().note(said) for said in data.notices]
+    if not rows:
+        raise UsageError("; ".join(remarks) or "no case has a fitted score", "Let people rate more cases.")
+    write_table(out, columns, rows, force=force)
+    return remarks

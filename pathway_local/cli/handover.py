@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.analyses import check_out, deliver
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.options import READING, App, AsJson, Force, Full, Lang, Out, Run, option, options_of
+from pathway_local.cli.options import READING, App, AsJson, Force, Full, Out, Run, option, options_of
 from pathway_local.cli.sample import tell_sheets, writer
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
@@ -19,7 +19,9 @@ from pathway_local.results.handover import ANALYSIS, Decision, decisions, table_
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.system.options import checked
+from pathway_local.words import languages
 
+SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.")]
 Raters = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")]
 
 app = App()
@@ -36,7 +38,7 @@ def handover(
         Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.")
     ] = None,
     rater: Raters = [],  # noqa: B006
-    lang: Lang = "en",
+    lang: SheetLang = "en",
     out: Out = None,
     full: Full = False,
     as_json: AsJson = False,

@@ -19,7 +19,7 @@ from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, Interval
 from pathway_local.statistics.human_benchmark import compare_judges, mean_of_people
 
-OF_ONE = ("rubric", "by", "bad")
+OF_ONE = ("rubric", "by", "bad", "panel")
 """Options of `agreement` that are about one rubric."""
 FIGURES = ("first_distance", "second_distance", "difference", "first_figure", "second_figure")
 

@@ -1,6 +1,6 @@
 """How much each case counts in means: a column of the cases, where questions count differently."""
 
-import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +9,8 @@ from pathway_local.errors import NotKept, UsageError
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import FloatArray
+
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
 
 
 def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
@@ -21,7 +23,7 @@ def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
         return np.ones(len(metadata))
     scored = np.any([np.isfinite(matrix.given).any(axis=1) for matrix in matrices], axis=0)
     texts = np.array([kept.get(column, "").strip() for kept in metadata], dtype=object)
-    weights = np.array([_number(text) for text in texts])
+    weights = np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
     for says, wrong in (
         ("no weight", texts == ""),
         ("a weight that is no number", ~np.isfinite(weights)),
@@ -33,11 +35,3 @@ def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
             hint = f"Write numbers such as 2 or 0.5 there. {NotKept(column).hint}"
             raise UsageError(said, hint)
     return np.where(scored, weights, 0.0)
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan

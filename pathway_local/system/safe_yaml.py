@@ -107,8 +107,16 @@ PLAIN = {
     "be greater than or equal to": "be at least", "be less than or equal to": "be at most",
     "be greater than": "be above", "be less than": "be below", "Extra inputs are not permitted": "unknown key",
     "Field required": "it is missing",
+    ", unable to parse string as an integer": "", ", unable to parse string as a number": "",
 }  # fmt: skip
 """Pydantic's words, in plain ones."""
+
+
+def plain(said: str) -> str:
+    """Return pydantic's words in plain ones."""
+    for theirs, ours in PLAIN.items():
+        said = said.replace(theirs, ours)
+    return said
 
 
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
@@ -117,9 +125,7 @@ def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
     A type that can't stand there is named, cut at LONGEST_TAG characters.
     """
     first = error.errors(include_url=False, include_input=False)[0]
-    said = first["msg"]
-    for theirs, plain in PLAIN.items():
-        said = said.replace(theirs, plain)
+    said = plain(first["msg"])
     if first["type"] == "union_tag_invalid":
         tag = first["ctx"]["tag"]
         shown = tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"
