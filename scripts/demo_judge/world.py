@@ -103,15 +103,6 @@ class Fact:
         return self.kind.topic.format(s=self.subject)
 
 
-def comparison(expected: str | None, given: str | None) -> str:
-    """Compare a given value with the expected one, in one word; None stands for nothing said."""
-    if expected is None:
-        return "unsupported"
-    if given is None:
-        return "missing"
-    return "same" if given == expected else "wrong"
-
-
 class World:
     """Draws names, facts and wordings of one split from one seed."""
 
