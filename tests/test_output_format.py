@@ -10,13 +10,14 @@ from jsonschema import Draft202012Validator
 from walks import Walker
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.form import Reply, Slot
+from pathway_local.rubrics.form import Form, Reply, Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.verdict import Value
 
 NAMES = ["one", "two", "three", "four", "five"]
 SCORE = {"type": "score", "min": 1, "max": 5}
+ONE_LEVEL = "two levels or more, and each special value once"
 
 
 def _scores(low: int, size: int) -> dict[str, object]:
@@ -207,10 +208,13 @@ NATURAL = {
 @pytest.mark.parametrize(("name", "values"), [(name, case) for name, cases in NATURAL.items() for case in cases])
 def test_natural_text_is_accepted_and_may_end_early(walker: Walker, name: str, values: dict[str, Value]) -> None:
     rubric = load_rubric(name)
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"))
-    text = reply.form.write(values)
-    assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text))
-    assert dict(reply.form.read(text).values) == values
+    assert_accepted(walker, rubric.format.reply(dict.fromkeys(rubric.inputs, "x")).form, values)
+
+
+def assert_accepted(walker: Walker, form: Form, values: dict[str, Value]) -> None:
+    text = form.write(values)
+    assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
+    assert dict(form.read(text).values) == values
 
 
 @pytest.mark.parametrize(
@@ -222,9 +226,7 @@ def test_a_choice_in_brackets_may_end_a_sentence(walker: Walker, explanation: st
     fields["verdict"]["written"] = fields["verdict"]["levels"]
     form = OutputFormat.load({"layout": "{explanation}[[{verdict}]]", "fields": fields}).reply({}).form
     values: dict[str, Value] = {"explanation": explanation, "verdict": verdict}
-    text = form.write(values)
-    assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
-    assert dict(form.read(text).values) == values
+    assert_accepted(walker, form, values)
 
 
 def test_the_start_ends_before_a_blank_and_holds_the_echoes() -> None:
@@ -269,6 +271,8 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
         ({"layout": "{a", "fields": {"a": SCORE}}, "layout"),
         ({"layout": "{a}", "fields": {"a": {"type": "score", "levels": {1: "x"}}}}, "two levels"),
         ({"layout": "{a}", "fields": {"a": {**SCORE, "special": [9]}}}, "not on the scale"),
+        ({"fields": {"a": {"type": "score", "levels": {0: "a", 1: "b"}, "special": [1]}}}, ONE_LEVEL),
+        ({"fields": {"a": {**SCORE, "special": [0, 0], "written": {0: "0"}}}}, ONE_LEVEL),
         ({"layout": "{a}", "fields": {"a": _verdicts(1, 8)}}, "needs a JSON layout"),
         ({"layout": "json", "fields": {"share": SCORE, "a": _verdicts(1, 8)}}, "'share' is the name of two"),
         (
@@ -342,12 +346,3 @@ def test_every_letter_may_begin_a_text(walker: Walker) -> None:
     for letter in string.ascii_letters + string.digits + "*-#>_`|\"'(":
         text = reply.form.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
         assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text)), letter
-
-
-def test_a_score_with_one_level_is_refused() -> None:
-    for bad in (
-        {"levels": {0: "a", 1: "b"}, "special": [1]},
-        {"min": 1, "max": 5, "special": [0, 0], "written": {0: "0"}},
-    ):
-        with pytest.raises(FormatError, match="two levels or more, and each special value once"):
-            OutputFormat.load({"fields": {"score": {"type": "score", **bad}}})

@@ -194,6 +194,11 @@ def test_a_rating_without_an_id_is_refused_where_cases_have_ids(run: RunFile, tm
     assert isinstance(error, RatingsError) and error.problems == ("line 2: it has no id",)
 
 
+def test_a_sheet_that_nobody_filled_is_refused(run: RunFile, tmp_path: Path) -> None:
+    path = table(tmp_path, [["id", "score"], *([case, ""] for case in IDS)])
+    assert str(refused(run, path)) == f"people.csv holds no rating: {len(IDS)} cells are empty"
+
+
 def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Path) -> None:
     path = table(tmp_path, [["id", "score"], ["s-1", 4], ["s-2", 5]])
     load(run, path, "Ann")

@@ -121,28 +121,7 @@ def test_fields_come_in_one_text_or_one_on_each_line() -> None:
 
 def test_random_text_is_refused_or_a_format_and_never_a_crash() -> None:
     draw = random.Random(7)
-    pieces = [
-        "text",
-        "1",
-        "-",
-        "5",
-        " ",
-        " or ",
-        "<",
-        "|",
-        '"',
-        "[",
-        "]",
-        ":",
-        ";",
-        ",",
-        "no",
-        " as x",
-        "by",
-        "=",
-        ".",
-        "{",
-    ]
+    pieces = ["text", "no", " as x", " or ", "by", *'15 -<|"[]:;,=.{']
     formats = 0
     for _ in range(1_000):
         spelling = "".join(draw.choices(pieces, k=draw.randint(1, 9)))

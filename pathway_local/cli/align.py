@@ -52,13 +52,12 @@ def align(
     if len(chosen) < options.examples:
         notice(f"only {len(chosen)} labelled cases of different questions and groups are set aside for examples")
     notice(f"{out} holds texts of cases: nobody else may be able to read it")
-    named = [shlex.quote(str(each)) for each in (cases, out, run)]
     talk.say(f"wrote {out}: {len(chosen)} examples. To see whether they help:")
-    talk.say(f"pathway-local judge {named[0]} --rubric {named[1]} --run {named[2]}", indent=2)
-    between = shlex.quote(f"{own.name},{out.stem}")
-    talk.say(
-        f"pathway-local agreement {named[2]} --between {between} --against {shlex.quote(options.against)}", indent=2
-    )
+    again = ["judge", str(cases), "--rubric", str(out), "--run", str(run)]
+    talk.say(f"pathway-local {shlex.join(again)}", indent=2)
+    proof = ["agreement", str(run), "--between", f"{own.name},{out.stem}", "--against", options.against]
+    proof += ["--cluster", options.cluster] if options.cluster else []
+    talk.say(f"pathway-local {shlex.join(proof)}", indent=2)
 
 
 def _written(data: Scores, rubric: Rubric, chosen: list[Labelled], sheet: CasesFile) -> list[dict[str, object]]:

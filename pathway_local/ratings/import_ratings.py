@@ -84,6 +84,8 @@ def import_ratings(
     sheets = _sheets(reading, matched) if file.kind == "human" else {}
     new, changed = _new_ones(matched, stored, sheets)
     _refuse(run, file, [*reading.problems, *invalid], changed)
+    if not matched:
+        raise UsageError(f"{file.path.name} holds no rating: {reading.blanks} cells are empty", "Fill them first.")
     counts = {rater.name: ImportedRater(rater.name) for rater in raters}
     for item in matched:
         own, outcome = counts[item.rating.rater], item.rating.outcome
