@@ -94,7 +94,10 @@ def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCa
         "completeness_reasoning": " ".join(each.line for each in compared + links),
         "key_missing_info": [f"nothing on {each.topic}" for each in compared + links if each.state == "missing"],
         "correctness_reasoning": f"It is wrong on {named}." if named else agrees,
-        "factual_errors": [f"says {p.found} on {p.topic}" for p in wrong] + [f"says {answer.link}"] * len(slip),
+        "factual_errors": [
+            *(f"says {each.found} on {each.topic}" for each in wrong),
+            *(f"says {answer.link}" for _ in slip),
+        ],
     }
     scores = {
         "completeness_score": completeness(len(answer.told), len(facts), bool(gone)),
