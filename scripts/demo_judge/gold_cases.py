@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from demo_judge.made_case import MadeCase
 from demo_judge.point import lines, point, points
-from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
+from demo_judge.sentences import REFUSALS, UNKNOWN, VAGUE
 from demo_judge.world import Fact, World
 from pathway_local.verdict import Value
 
@@ -103,23 +103,10 @@ def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCa
         "completeness_score": completeness(len(answer.told), len(facts), bool(gone)),
         "correctness_score": correctness(len(wrong), len(answer.told), bool(slip)),
     }
-    gold = world.join([world.say(fact) for fact in facts] + _details(world, link))
+    gold = world.join([world.say(fact) for fact in facts] + world.details(link))
     decisive = [*lines(compared, "wrong"), *lines(compared, "missing"), *gone, *slip, agrees][0]
-    return _made(world, facts, gold, _text(world, answer), scores, fields, decisive)
-
-
-def _details(world: World, link: str) -> list[str]:
-    return [world.pick(DETAILS).format(d=link)] if link else []
-
-
-def _text(world: World, answer: _Answer) -> str:
-    sentences = [world.say(fact) for fact in answer.told]
-    if world.rng.random() < 0.5:
-        world.rng.shuffle(sentences)
-    sentences += _details(world, answer.link)
-    if world.rng.random() < 0.2:
-        sentences.insert(0, world.pick(OPENERS))
-    return world.join(sentences)
+    text = world.answer([world.say(fact) for fact in answer.told], answer.link)
+    return _made(world, facts, gold, text, scores, fields, decisive)
 
 
 def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str) -> MadeCase:

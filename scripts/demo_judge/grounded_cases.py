@@ -4,7 +4,7 @@ import json
 
 from demo_judge.made_case import MadeCase
 from demo_judge.point import lines, points
-from demo_judge.sentences import CHATTER, OPENERS, PLEASANTRIES
+from demo_judge.sentences import CHATTER, PLEASANTRIES
 from demo_judge.world import Fact, World
 
 NAME = "groundedness"
@@ -31,8 +31,7 @@ def grounded_case(world: World, score: int, parts: int) -> MadeCase:
     if score in (2, 5) and claims[:1] != [] and rng.random() < 0.1 and len(claims) == len(facts):
         return _without_context(world, facts, claims, asked, score)
     thoughts, decisive = _walk(facts, claims, "context")
-    opener = [world.pick(OPENERS)] if rng.random() < 0.2 else []
-    response = world.join(opener + [world.say(claim) for claim in claims])
+    response = world.join(world.opener() + [world.say(claim) for claim in claims])
     return _case(world, facts, asked, score, response, thoughts, decisive)
 
 

@@ -2,7 +2,7 @@
 
 from demo_judge.made_case import MadeCase
 from demo_judge.point import lines, points
-from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
+from demo_judge.sentences import REFUSALS, VAGUE
 from demo_judge.world import Fact, World
 
 NAME = "pathway-answer"
@@ -37,15 +37,8 @@ def pathway_case(world: World, score: int, parts: int) -> MadeCase:
     sentences = [world.say(fact) for fact in told] or [world.pick(VAGUE)]
     if extra:
         sentences.insert(rng.randint(0, len(sentences)), world.say(extra))
-    if rng.random() < 0.5:
-        rng.shuffle(sentences)
-    if keeps_link:
-        sentences.append(world.pick(DETAILS).format(d=link))
-    if rng.random() < 0.25:
-        sentences.insert(0, world.pick(OPENERS))
-    left_out = link if not keeps_link else ""
-    analysis, decisive = _walk(facts, told, extra, left_out)
-    return _case(world, facts, link, score, world.join(sentences), analysis, decisive)
+    answer = world.answer(sentences, link if keeps_link else "", opener=0.25)
+    return _case(world, facts, link, score, answer, *_walk(facts, told, extra, "" if keeps_link else link))
 
 
 def _walk(facts: list[Fact], told: list[Fact], extra: Fact | None, left_out: str) -> tuple[str, str]:
@@ -74,7 +67,7 @@ def _blank(world: World, facts: list[Fact], link: str) -> MadeCase:
 def _case(
     world: World, facts: list[Fact], link: str, score: int, answer: str, analysis: str, decisive: str
 ) -> MadeCase:
-    detail = [world.pick(DETAILS).format(d=link)] if link else []
+    detail = world.details(link)
     ideal = [world.say(fact) for fact in facts] + detail
     inputs = {
         "question": " ".join(world.ask(fact) for fact in facts),
