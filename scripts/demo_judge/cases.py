@@ -11,6 +11,7 @@ from demo_judge.grounded_cases import grounded_case
 from demo_judge.made_case import MadeCase
 from demo_judge.pathway_cases import pathway_case
 from demo_judge.world import Split, World
+from pathway_local.rubrics.rubric_file import load_rubric
 
 MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
     "pathway-answer": pathway_case,
@@ -21,6 +22,11 @@ MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
 LEVELS = (1, 2, 3, 4, 5)
 PARTS = (0.35, 0.4, 0.25)
 """The shares of questions with one, two and three parts."""
+
+
+def rubric_texts() -> list[str]:
+    """Return the turns of the four rubrics."""
+    return [turn.template for name in MAKERS for turn in load_rubric(name).turns]
 
 
 def make_case(rubric: str, world: World, parts: tuple[float, ...] = PARTS) -> MadeCase:
