@@ -22,10 +22,10 @@ class _Loader(yaml.SafeLoader):
     """A safe loader without aliases (few lines stand for gigabytes), tags (errors quote them), and duplicate keys."""
 
     def fetch_alias(self) -> None:
-        raise yaml.scanner.ScannerError(None, None, "aliases are not allowed", self.get_mark())  # type: ignore[no-untyped-call]
+        raise yaml.scanner.ScannerError(None, None, "aliases are not allowed", self.get_mark())
 
     def fetch_tag(self) -> None:
-        raise yaml.scanner.ScannerError(None, None, "tags are not allowed", self.get_mark())  # type: ignore[no-untyped-call]
+        raise yaml.scanner.ScannerError(None, None, "tags are not allowed", self.get_mark())
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         text = super().construct_scalar(node)
