@@ -42,14 +42,16 @@ def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[Mad
         yield make_case(rubric, world)
 
 
-def row(case: MadeCase, number: int) -> dict[str, object]:
+def row(rubric: str, case: MadeCase, number: int) -> dict[str, object]:
     """Return a case as a row of a cases file: id, inputs, and each right score in a column meant_SCORE."""
     meant = {f"meant_{name}": score for name, score in case.scores.items()}
-    return {"id": f"{case.rubric}-{number}", **case.inputs, **meant}
+    return {"id": f"{rubric}-{number}", **case.inputs, **meant}
 
 
 def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
     """Write `count` cases in JSON Lines, with the deciding words of each as `decisive`."""
     made = enumerate(make_cases(rubric, split, count, seed), 1)
-    lines = (json.dumps(row(case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made)
+    lines = (
+        json.dumps(row(rubric, case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made
+    )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

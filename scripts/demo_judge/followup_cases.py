@@ -4,7 +4,6 @@ from demo_judge.made_case import MadeCase
 from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC
 from demo_judge.world import Fact, World
 
-NAME = "contextual-relevance"
 FOUR_POINTS = {
     1: "It leaves {topic} altogether. Nothing links it to the exchange. A question about {subject} would be better. It "
     "is no 2, since it has nothing to do with TVOU.",
@@ -36,7 +35,7 @@ def followup_case(world: World, score: int, parts: int) -> MadeCase:
     }
     words = {"topic": near.topic, "subject": near.subject, "theirs": theirs}
     reason = FOUR_POINTS[score].format(**words)
-    return MadeCase(NAME, inputs, {"score": score}, {"reason": reason}, decisive.format(**words))
+    return MadeCase(inputs, {"score": score}, {"reason": reason}, decisive.format(**words))
 
 
 def _follow_up(world: World, near: Fact, facts: list[Fact], score: int) -> tuple[str, str, str]:

@@ -9,7 +9,6 @@ from demo_judge.sentences import REFUSALS, UNKNOWN, VAGUE
 from demo_judge.world import Fact, World
 from pathway_local.verdict import Value
 
-NAME = "gold-answer"
 LEAST = {1: 2, 2: 3, 3: 2}
 """The fewest facts with which an answer can have a score."""
 
@@ -147,4 +146,4 @@ def _made(
 ) -> MadeCase:
     question = " ".join(world.ask(fact) for fact in facts)
     inputs = {"question": question, "gold_answer": gold, "model_answer": text}
-    return MadeCase(NAME, inputs, scores, fields, decisive)
+    return MadeCase(inputs, scores, fields, decisive)

@@ -7,7 +7,6 @@ from demo_judge.point import lines, points
 from demo_judge.sentences import CHATTER, PLEASANTRIES
 from demo_judge.world import Fact, World
 
-NAME = "groundedness"
 EXPLANATIONS = {
     1: "The response does not answer the question and nothing supports it.",
     2: "The response has a wrong or unsupported detail.",
@@ -105,4 +104,4 @@ def _case(
 def _made(query: str, context: str, response: str, score: int, thoughts: str, decisive: str) -> MadeCase:
     inputs = {"query": query, "context": context, "response": response}
     fields = {"thoughts": f" {thoughts}", "explanation": EXPLANATIONS[score]}
-    return MadeCase(NAME, inputs, {"score": score}, fields, decisive)
+    return MadeCase(inputs, {"score": score}, fields, decisive)

@@ -5,7 +5,6 @@ from demo_judge.point import lines, points
 from demo_judge.sentences import REFUSALS, VAGUE
 from demo_judge.world import Fact, World
 
-NAME = "pathway-answer"
 JUSTIFICATIONS = {
     1: "Wrong: it contradicts the ideal answer.",
     2: "Ungrounded: the content does not support it.",
@@ -61,7 +60,7 @@ def _blank(world: World, facts: list[Fact], link: str) -> MadeCase:
     decisive = "The retrieved content is blank."
     answer = world.join([world.say(fact) for fact in facts]) if world.rng.random() < 0.7 else world.pick(REFUSALS)
     case = _case(world, facts, link, 2, answer, decisive, decisive)
-    return MadeCase(NAME, {**case.inputs, "retrieved_content": ""}, case.scores, case.fields, decisive)
+    return MadeCase({**case.inputs, "retrieved_content": ""}, case.scores, case.fields, decisive)
 
 
 def _case(
@@ -76,4 +75,4 @@ def _case(
         "ai_answer": answer,
     }
     fields = {"analysis": analysis, "justification": JUSTIFICATIONS[score]}
-    return MadeCase(NAME, inputs, {"score": score}, fields, decisive)
+    return MadeCase(inputs, {"score": score}, fields, decisive)
