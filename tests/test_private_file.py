@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
+from pathway_local.system.private_file import closing_command, exposed_to, exposures, folder_open_to
 
 OTHERS = "other users of this machine"
 DAEMON = 1
@@ -152,3 +152,8 @@ def test_an_access_list_of_a_folder_counts_too(top: Path) -> None:
     assert exposed_to(path) == OTHERS
     path.chmod(0o600)
     assert exposed_to(path) == ""
+
+
+def test_only_files_are_told_as_exposed() -> None:
+    """Their remedy, `chmod 600`, would close a device or a folder to everybody."""
+    assert not list(exposures([Path("/dev/null"), Path("/tmp")]))

@@ -150,7 +150,7 @@ def exposures(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """Yield those of these files that others can read, each with who can. Raises CasesError."""
     for path in files:
         try:
-            others = exposed_to(path) if path.exists() else ""
+            others = exposed_to(path) if path.is_file() else ""
         except OSError as error:
             raise CasesError(f"{path} can't be read: {error.strerror}") from None
         if others:
