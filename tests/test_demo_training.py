@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_judge.card import rubrics_digest, stages_of
-from demo_judge.cases import MAKERS, make_cases
-from demo_judge.lessons import CONTEXT, Teacher, corpus, rubric_texts
+from demo_judge.cases import MAKERS, make_cases, rubric_texts
+from demo_judge.lessons import CONTEXT, Teacher, corpus
 from demo_judge.world import Split
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -234,3 +234,10 @@ def test_a_line_of_an_example_that_lost_its_indent_is_not_quoted(line: str) -> N
     with pytest.raises(RubricError, match=r"taught line 1[45], column 1: (unknown|duplicate) key") as refused:
         taught(f"{ONE}{line}")
     assert SECRET not in f"{refused.value}{refused.value.hint}"
+
+
+@pytest.mark.parametrize("tag", ["!", f"!{SECRET}", f"!{SECRET}!x", "!!bool", "!!timestamp", "!!set", f"!!{SECRET}"])
+def test_a_text_that_yaml_takes_for_a_tag_is_refused_unquoted(tag: str) -> None:
+    with pytest.raises(RubricError, match="taught line 14, column 15: tags are not allowed") as refused:
+        taught(EXAMPLES.replace("Who may apply", f"{tag} {SECRET}"))
+    assert SECRET not in f"{refused.value}{refused.value.hint}"

@@ -19,13 +19,13 @@ LIMIT = 2_000_000
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses aliases (a few lines of them can stand for gigabytes) and duplicate keys."""
+    """A safe loader without aliases (few lines stand for gigabytes), tags (errors quote them), and duplicate keys."""
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.composer.ComposerError(None, None, "aliases are not allowed", mark)
-        return super().compose_node(parent, index)
+    def fetch_alias(self) -> None:
+        raise yaml.scanner.ScannerError(None, None, "aliases are not allowed", self.get_mark())
+
+    def fetch_tag(self) -> None:
+        raise yaml.scanner.ScannerError(None, None, "tags are not allowed", self.get_mark())
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         text = super().construct_scalar(node)
@@ -58,7 +58,7 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
         at = f" line {mark.line + first_line}, column {mark.column + 1}" if mark else ""
         raise error(
             f"{where}{at}: {problem.problem or 'invalid YAML'}",
-            "Fix the YAML there; a value that holds : or begins with [, { or a quotation mark stands in quotes.",
+            "Fix the YAML there; a value that holds : or begins with !, [, { or a quotation mark stands in quotes.",
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
         raise error(f"{where}: invalid YAML", "Fix the file.") from None

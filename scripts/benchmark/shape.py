@@ -20,26 +20,16 @@ LEARNT = 4000
 """Tokens learnt from the rubrics' text; made-up ones fill a larger vocabulary."""
 
 
-def _shape(
-    layers: int, width: int, inner: int, heads: int, kv_heads: int, head: int, vocabulary: int
-) -> dict[str, Any]:
-    """Return the sizes of a Qwen3-shaped model as its config names them."""
-    return {
-        "num_hidden_layers": layers,
-        "hidden_size": width,
-        "intermediate_size": inner,
-        "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads,
-        "head_dim": head,
-        "vocab_size": vocabulary,
-    }
-
-
-SHAPES = {
-    "tiny": _shape(2, 128, 256, 4, 2, 32, LEARNT) | {"tie_word_embeddings": True, "dtype": "float32"},
-    "qwen3-0.6b": _shape(28, 1024, 3072, 16, 8, 128, 151936) | {"tie_word_embeddings": True, "dtype": "bfloat16"},
-    "qwen3-8b": _shape(36, 4096, 12288, 32, 8, 128, 151936) | {"tie_word_embeddings": False, "dtype": "bfloat16"},
+SIZES = (
+    *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"),
+    *("head_dim", "vocab_size", "tie_word_embeddings", "dtype"),
+)
+SHAPES: dict[str, dict[str, Any]] = {
+    "tiny": dict(zip(SIZES, (2, 128, 256, 4, 2, 32, LEARNT, True, "float32"), strict=True)),
+    "qwen3-0.6b": dict(zip(SIZES, (28, 1024, 3072, 16, 8, 128, 151936, True, "bfloat16"), strict=True)),
+    "qwen3-8b": dict(zip(SIZES, (36, 4096, 12288, 32, 8, 128, 151936, False, "bfloat16"), strict=True)),
 }
+"""Sizes of Qwen3-shaped models as their config names them."""
 
 
 def make_judge(name: str, folder: Path) -> Path:

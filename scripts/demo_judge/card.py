@@ -8,10 +8,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from demo_judge.cases import MAKERS
+from demo_judge.cases import rubric_texts
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
-from pathway_local.rubrics.rubric_file import load_rubric
 
 SPLITS = {
     Split.VALUES: "new names and values",
@@ -23,53 +22,7 @@ HAND_WRITTEN = "hand-written"
 
 FIGURES = "figures.json"
 
-TEXT = """---
-license: mit
-pipeline_tag: text-generation
----
-# The demo judge of pathway-local
-
-**A demonstration judge trained on made-up cases about a fictional university; on your own data its scores mean
-nothing.**
-
-It lets you try pathway-local without a GPU and without downloading weights. `scripts/train_demo_judge` trained it from
-scratch on cases that a script makes up: questions about Tarn Valley Online University, which does not exist, and
-answers with known right scores. Training used no text of a person and no output of another model. It knows short
-English sentences about costs, dates, offices, courses and the like, and has never seen anything else.
-
-## Shape
-Qwen3 architecture, {layers} layers of width {width}, {vocabulary} byte-level BPE tokens with single digits, tied
-embeddings, bf16, {size:.1f} MB, context {context} tokens, of which models.yaml uses {used}. Chat format ChatML.
-
-## Training
-{stages}
-
-To go on from these weights, in the repository:
-
-```
-scripts/train_demo_judge --from pathway_local/demo/weights --work runs/demo-further \\
-    --whole 600 --rate 0.0015 --seed {next_seed}
-```
-
-## Figures
-{cases} made-up cases for each rubric and line, none of them seen in training, judged with the shipped rubrics in full.
-"Exact": share of cases with the right score; a case without a verdict counts as wrong. "Within one" and quadratic
-kappa leave out groundedness 3 ("nothing to be grounded"), which is off the scale. "Names the fact": share of verdicts
-that contain the deciding words, such as the two values that differ.
-
-{tables}
-
-Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.figures`.
-
-## Limits
-The made-up sentences are few and plain. Real answers are longer, argue and hedge, and use other words: there
-the scores are noise. On cases worded by hand about the same university (`tests/hand_written_samples`), it gives the
-meant score to
-
-{by_hand}
-
-Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
-"""
+TEXT = Path(__file__).with_name("card.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +66,7 @@ def write_card(weights: Path) -> None:
     figures = read_figures(weights)
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
     stages = stages_of(weights)
-    text = TEXT.format(
+    text = TEXT.read_text(encoding="utf-8").format(
         stages="\n".join(
             fill(f"{n}. {_stage(stage)}", 118, subsequent_indent="   ") for n, stage in enumerate(stages, 1)
         ),
@@ -144,8 +97,7 @@ def _stage(stage: Mapping[str, Any]) -> str:
 
 def rubrics_digest() -> str:
     """Return a checksum of the rubrics' texts, which tells whether a judge was trained under those of today."""
-    texts = (turn.template for name in MAKERS for turn in load_rubric(name).turns)
-    return sha256("\0".join(texts).encode()).hexdigest()[:16]
+    return sha256("\0".join(rubric_texts()).encode()).hexdigest()[:16]
 
 
 def _by_hand(figure: ScoreFigures) -> str:

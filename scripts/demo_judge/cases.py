@@ -11,6 +11,7 @@ from demo_judge.grounded_cases import grounded_case
 from demo_judge.made_case import MadeCase
 from demo_judge.pathway_cases import pathway_case
 from demo_judge.world import Split, World
+from pathway_local.rubrics.rubric_file import load_rubric
 
 MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
     "pathway-answer": pathway_case,
@@ -21,6 +22,11 @@ MAKERS: dict[str, Callable[[World, int, int], MadeCase]] = {
 LEVELS = (1, 2, 3, 4, 5)
 PARTS = (0.35, 0.4, 0.25)
 """The shares of questions with one, two and three parts."""
+
+
+def rubric_texts() -> list[str]:
+    """Return the turns of the four rubrics."""
+    return [turn.template for name in MAKERS for turn in load_rubric(name).turns]
 
 
 def make_case(rubric: str, world: World, parts: tuple[float, ...] = PARTS) -> MadeCase:
@@ -36,14 +42,16 @@ def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[Mad
         yield make_case(rubric, world)
 
 
-def row(case: MadeCase, number: int) -> dict[str, object]:
+def row(rubric: str, case: MadeCase, number: int) -> dict[str, object]:
     """Return a case as a row of a cases file: id, inputs, and each right score in a column meant_SCORE."""
     meant = {f"meant_{name}": score for name, score in case.scores.items()}
-    return {"id": f"{case.rubric}-{number}", **case.inputs, **meant}
+    return {"id": f"{rubric}-{number}", **case.inputs, **meant}
 
 
 def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
     """Write `count` cases in JSON Lines, with the deciding words of each as `decisive`."""
     made = enumerate(make_cases(rubric, split, count, seed), 1)
-    lines = (json.dumps(row(case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made)
+    lines = (
+        json.dumps(row(rubric, case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made
+    )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

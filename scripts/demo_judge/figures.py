@@ -1,7 +1,7 @@
 """Measures the demo judge on held-out cases through the whole tool, and writes its model card."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,14 +23,6 @@ from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS, HAND_WRITTEN)
 SAMPLES = Path(__file__).parents[2] / "tests" / "hand_written_samples"
-
-
-class _Notices(Watcher):
-    """Prints notices and shows no progress."""
-
-    def notice(self, message: str) -> None:
-        """Print it."""
-        print(message, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +52,7 @@ class Trial:
         else:
             write_cases(cases, rubric, Split(split), self.cases, self.seed)
         plan = Plan(cases, run, rubric=(load_rubric(rubric),), judge=("demo",), id="id", keep=None)
-        run_job(plan, _Notices(), ("figures",), loaded)
+        run_job(plan, Watcher(), ("figures",), loaded)
         return run
 
 
@@ -103,12 +95,9 @@ def _named(record: Record) -> bool:
     """Return whether the verdict holds the deciding words, which a case worded by hand lacks."""
     if not isinstance(record.outcome, Verdict) or "decisive" not in record.metadata:
         return False
-    return any(record.metadata["decisive"] in text for text in _texts(record.outcome.fields))
-
-
-def _texts(fields: Mapping[str, object]) -> Iterator[str]:
-    for value in fields.values():
-        yield from map(str, value) if isinstance(value, list) else (str(value),)
+    values = record.outcome.fields.values()
+    texts = (str(each) for value in values for each in (value if isinstance(value, list) else [value]))
+    return any(record.metadata["decisive"] in text for text in texts)
 
 
 def main() -> None:

@@ -1,10 +1,9 @@
 """Makes cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
 
 from demo_judge.made_case import MadeCase
-from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC, OPENERS
+from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC
 from demo_judge.world import Fact, World
 
-NAME = "contextual-relevance"
 FOUR_POINTS = {
     1: "It leaves {topic} altogether. Nothing links it to the exchange. A question about {subject} would be better. It "
     "is no 2, since it has nothing to do with TVOU.",
@@ -27,7 +26,7 @@ def followup_case(world: World, score: int, parts: int) -> MadeCase:
         return followup_case(world, score, parts)
     near = rng.choice([fact for fact in facts if score != 5 or fact.value not in ("yes", "no")])
     follow_up, theirs, decisive = _follow_up(world, near, facts, score)
-    opener = [world.pick(OPENERS)] if rng.random() < 0.2 else []
+    opener = world.opener()
     inputs = {
         "user_question": " ".join(world.ask(fact) for fact in facts),
         "answer": world.join(opener + [world.say(fact) for fact in facts]),
@@ -36,7 +35,7 @@ def followup_case(world: World, score: int, parts: int) -> MadeCase:
     }
     words = {"topic": near.topic, "subject": near.subject, "theirs": theirs}
     reason = FOUR_POINTS[score].format(**words)
-    return MadeCase(NAME, inputs, {"score": score}, {"reason": reason}, decisive.format(**words))
+    return MadeCase(inputs, {"score": score}, {"reason": reason}, decisive.format(**words))
 
 
 def _follow_up(world: World, near: Fact, facts: list[Fact], score: int) -> tuple[str, str, str]:

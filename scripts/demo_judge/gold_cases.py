@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from demo_judge.made_case import MadeCase
-from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, UNKNOWN, VAGUE
-from demo_judge.world import Fact, World, comparison
+from demo_judge.point import lines, point, points
+from demo_judge.sentences import REFUSALS, UNKNOWN, VAGUE
+from demo_judge.world import Fact, World
 from pathway_local.verdict import Value
 
-NAME = "gold-answer"
 LEAST = {1: 2, 2: 3, 3: 2}
 """The fewest facts with which an answer can have a score."""
 
@@ -82,51 +82,30 @@ def correctness(wrong: int, covered: int, link_wrong: bool) -> int:
 
 
 def _case(world: World, facts: list[Fact], link: str, answer: _Answer) -> MadeCase:
-    said = {fact.topic: fact.value for fact in answer.told}
-    lines = [
-        f"On {f.topic}: gold {f.value}, answer {said.get(f.topic, 'silent')}: {comparison(f.value, said.get(f.topic))}."
-        for f in facts
-    ]
-    missing = [f"nothing on {fact.topic}" for fact in facts if fact.topic not in said]
-    wrong = [fact for fact in facts if said.get(fact.topic, fact.value) != fact.value]
-    errors = [f"says {said[fact.topic]} on {fact.topic}" for fact in wrong]
-    gone, slip = bool(link) and not answer.link, bool(answer.link) and answer.link != link
-    if link:
-        judged = comparison(link, answer.link or None)
-        lines.append(f"Link: gold {link}, answer {answer.link or 'silent'}: {judged}.")
-    missing += [f"nothing on {link}"] if gone else []
-    errors += [f"says {answer.link}"] if slip else []
-    deciding = [line for line, f in zip(lines, facts, strict=False) if f in wrong]
-    deciding += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
-    deciding += [lines[-1]] if gone or slip else []
+    sides = ("gold", "answer")
+    compared = points(facts, answer.told, sides)
+    links = [point("Link", link, sides, link, answer.link)] if link else []
+    wrong = [each for each in compared if each.state == "wrong"]
+    gone, slip = lines(links, "missing"), lines(links, "wrong")
     agrees = "All that it says agrees with the gold answer."
+    named = " and ".join([each.topic for each in wrong] + ["the link"] * len(slip))
     fields: dict[str, Value] = {
-        "completeness_reasoning": " ".join(lines),
-        "key_missing_info": list(missing),
-        "correctness_reasoning": f"It is wrong on {_listed(wrong, slip)}." if errors else agrees,
-        "factual_errors": list(errors),
+        "completeness_reasoning": " ".join(each.line for each in compared + links),
+        "key_missing_info": [f"nothing on {each.topic}" for each in compared + links if each.state == "missing"],
+        "correctness_reasoning": f"It is wrong on {named}." if named else agrees,
+        "factual_errors": [
+            *(f"says {each.found} on {each.topic}" for each in wrong),
+            *(f"says {answer.link}" for _ in slip),
+        ],
     }
     scores = {
-        "completeness_score": completeness(len(answer.told), len(facts), gone),
-        "correctness_score": correctness(len(wrong), len(answer.told), slip),
+        "completeness_score": completeness(len(answer.told), len(facts), bool(gone)),
+        "correctness_score": correctness(len(wrong), len(answer.told), bool(slip)),
     }
-    gold = [world.say(fact) for fact in facts] + ([world.pick(DETAILS).format(d=link)] if link else [])
-    return _made(world, facts, world.join(gold), _text(world, answer), scores, fields, (deciding or [agrees])[0])
-
-
-def _listed(wrong: list[Fact], slip: bool) -> str:
-    return " and ".join([fact.topic for fact in wrong] + (["the link"] if slip else []))
-
-
-def _text(world: World, answer: _Answer) -> str:
-    sentences = [world.say(fact) for fact in answer.told]
-    if world.rng.random() < 0.5:
-        world.rng.shuffle(sentences)
-    if answer.link:
-        sentences.append(world.pick(DETAILS).format(d=answer.link))
-    if world.rng.random() < 0.2:
-        sentences.insert(0, world.pick(OPENERS))
-    return world.join(sentences)
+    gold = world.join([world.say(fact) for fact in facts] + world.details(link))
+    decisive = [*lines(compared, "wrong"), *lines(compared, "missing"), *gone, *slip, agrees][0]
+    text = world.answer([world.say(fact) for fact in answer.told], answer.link)
+    return _made(world, facts, gold, text, scores, fields, decisive)
 
 
 def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str) -> MadeCase:
@@ -136,9 +115,8 @@ def _empty(world: World, facts: list[Fact], text: str, score: int, decisive: str
         "correctness_reasoning": f"{decisive}, so nothing in it is useful.",
         "factual_errors": [],
     }
-    scores = {"completeness_score": score, "correctness_score": score}
     gold = world.join([world.say(fact) for fact in facts])
-    return _made(world, facts, gold, text, scores, fields, decisive)
+    return _made(world, facts, gold, text, _both(score), fields, decisive)
 
 
 def _unknown(world: World, facts: list[Fact]) -> MadeCase:
@@ -150,8 +128,11 @@ def _unknown(world: World, facts: list[Fact]) -> MadeCase:
         "factual_errors": [],
     }
     text = world.pick(REFUSALS if world.rng.random() < 0.5 else UNKNOWN)
-    scores = {"completeness_score": 5, "correctness_score": 5}
-    return _made(world, facts, world.pick(UNKNOWN), text, scores, fields, decisive)
+    return _made(world, facts, world.pick(UNKNOWN), text, _both(5), fields, decisive)
+
+
+def _both(score: int) -> dict[str, int]:
+    return {"completeness_score": score, "correctness_score": score}
 
 
 def _made(
@@ -165,4 +146,4 @@ def _made(
 ) -> MadeCase:
     question = " ".join(world.ask(fact) for fact in facts)
     inputs = {"question": question, "gold_answer": gold, "model_answer": text}
-    return MadeCase(NAME, inputs, scores, fields, decisive)
+    return MadeCase(inputs, scores, fields, decisive)

@@ -3,10 +3,10 @@
 import json
 
 from demo_judge.made_case import MadeCase
-from demo_judge.sentences import CHATTER, OPENERS, PLEASANTRIES
-from demo_judge.world import Fact, World, comparison
+from demo_judge.point import lines, points
+from demo_judge.sentences import CHATTER, PLEASANTRIES
+from demo_judge.world import Fact, World
 
-NAME = "groundedness"
 EXPLANATIONS = {
     1: "The response does not answer the question and nothing supports it.",
     2: "The response has a wrong or unsupported detail.",
@@ -29,11 +29,9 @@ def grounded_case(world: World, score: int, parts: int) -> MadeCase:
     claims = _claims(world, facts, score)
     if score in (2, 5) and claims[:1] != [] and rng.random() < 0.1 and len(claims) == len(facts):
         return _without_context(world, facts, claims, asked, score)
-    known = {fact.topic: fact.value for fact in facts}
-    lines, decisive = _walk(facts, claims, known, "context")
-    opener = [world.pick(OPENERS)] if rng.random() < 0.2 else []
-    response = world.join(opener + [world.say(claim) for claim in claims])
-    return _case(world, facts, asked, score, response, " ".join(lines), decisive)
+    thoughts, decisive = _walk(facts, claims, "context")
+    response = world.join(world.opener() + [world.say(claim) for claim in claims])
+    return _case(world, facts, asked, score, response, thoughts, decisive)
 
 
 def _claims(world: World, facts: list[Fact], score: int) -> list[Fact]:
@@ -54,20 +52,14 @@ def _claims(world: World, facts: list[Fact], score: int) -> list[Fact]:
     return claims
 
 
-def _walk(facts: list[Fact], claims: list[Fact], known: dict[str, str], source: str) -> tuple[list[str], str]:
+def _walk(facts: list[Fact], claims: list[Fact], source: str) -> tuple[str, str]:
     """Return the thoughts, claim by claim, and their deciding words."""
-    lines = [
-        f"On {c.topic}: response {c.value}, {source} {known.get(c.topic, 'silent')}: "
-        f"{comparison(known.get(c.topic), c.value)}."
-        for c in claims
-    ]
-    decisive = [line for line, c in zip(lines, claims, strict=True) if known.get(c.topic) != c.value]
+    compared = points(claims, facts, ("response", source), "unsupported")
     claimed = {claim.topic for claim in claims}
     missing = [f"Asked, not given: {fact.topic}." for fact in facts if fact.topic not in claimed]
-    decisive += missing
-    if not decisive:
-        missing = ["Nothing is wrong, added or missing."]
-    return lines + missing, (decisive or missing)[0]
+    decisive = lines(compared, "wrong", "unsupported") + missing
+    good = [] if decisive else ["Nothing is wrong, added or missing."]
+    return " ".join([each.line for each in compared] + missing + good), (decisive + good)[0]
 
 
 def _unclaiming(world: World, facts: list[Fact], asked: str) -> MadeCase:
@@ -92,8 +84,7 @@ def _without_context(world: World, facts: list[Fact], claims: list[Fact], asked:
         turns: list[dict[str, object]] = [{"role": "assistant", "tool_calls": calls}]
         turns += [{"role": "tool", "content": stated}, {"role": "assistant", "content": response}]
         response = json.dumps(turns)
-    lines, decisive = _walk(facts, claims, {fact.topic: fact.value for fact in facts}, source)
-    return _made(query, "", response, score, " ".join(lines), decisive)
+    return _made(query, "", response, score, *_walk(facts, claims, source))
 
 
 def _case(
@@ -113,4 +104,4 @@ def _case(
 def _made(query: str, context: str, response: str, score: int, thoughts: str, decisive: str) -> MadeCase:
     inputs = {"query": query, "context": context, "response": response}
     fields = {"thoughts": f" {thoughts}", "explanation": EXPLANATIONS[score]}
-    return MadeCase(NAME, inputs, {"score": score}, fields, decisive)
+    return MadeCase(inputs, {"score": score}, fields, decisive)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from random import Random
 
 from demo_judge.cases import MAKERS, make_case
@@ -80,8 +79,3 @@ def corpus(count: int, seed: int) -> list[str]:
             reply = output_format.reply(case.inputs)
             texts += [*case.inputs.values(), "".join(t for t, _ in reply.start) + reply.form.write(case.values)]
     return texts
-
-
-def rubric_texts() -> list[str]:
-    """Return the turns of the four rubrics."""
-    return list(chain.from_iterable([turn.template for turn in load_rubric(name).turns] for name in MAKERS))

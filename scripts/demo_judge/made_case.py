@@ -8,13 +8,12 @@ from pathway_local.verdict import Value
 
 @dataclass(frozen=True, slots=True)
 class MadeCase:
-    """A case under one rubric with its right verdict.
+    """A case for one rubric with its right verdict.
 
     `scores` and `fields` have the names of the rubric's output format, without echoes. One of the fields contains
     `decisive`, which names the fact that decides the score.
     """
 
-    rubric: str
     inputs: Mapping[str, str]
     scores: Mapping[str, int]
     fields: Mapping[str, Value]

@@ -2,8 +2,9 @@
 
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from demo_judge.lessons import CONTEXT
+
 WIDTH, LAYERS, HEAD = 192, 5, 32
-CONTEXT = 8192
 
 
 def new_network(vocabulary: int, end_id: int, pad_id: int) -> Qwen3ForCausalLM:

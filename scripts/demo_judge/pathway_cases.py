@@ -1,10 +1,10 @@
 """Makes cases for the pathway-answer rubric: an AI answer, an ideal answer and retrieved content."""
 
 from demo_judge.made_case import MadeCase
-from demo_judge.sentences import DETAILS, OPENERS, REFUSALS, VAGUE
-from demo_judge.world import Fact, World, comparison
+from demo_judge.point import lines, points
+from demo_judge.sentences import REFUSALS, VAGUE
+from demo_judge.world import Fact, World
 
-NAME = "pathway-answer"
 JUSTIFICATIONS = {
     1: "Wrong: it contradicts the ideal answer.",
     2: "Ungrounded: the content does not support it.",
@@ -36,38 +36,18 @@ def pathway_case(world: World, score: int, parts: int) -> MadeCase:
     sentences = [world.say(fact) for fact in told] or [world.pick(VAGUE)]
     if extra:
         sentences.insert(rng.randint(0, len(sentences)), world.say(extra))
-    if rng.random() < 0.5:
-        rng.shuffle(sentences)
-    if keeps_link:
-        sentences.append(world.pick(DETAILS).format(d=link))
-    if rng.random() < 0.25:
-        sentences.insert(0, world.pick(OPENERS))
-    lines, decisive = _walk(facts, told, extra, link, keeps_link)
-    return _case(world, facts, link, score, world.join(sentences), " ".join(lines), decisive)
+    answer = world.answer(sentences, link if keeps_link else "", opener=0.25)
+    return _case(world, facts, link, score, answer, *_walk(facts, told, extra, "" if keeps_link else link))
 
 
-def _walk(
-    facts: list[Fact], told: list[Fact], extra: Fact | None, link: str, keeps_link: bool
-) -> tuple[list[str], str]:
+def _walk(facts: list[Fact], told: list[Fact], extra: Fact | None, left_out: str) -> tuple[str, str]:
     """Return the analysis, point by point, and its deciding words."""
-    said = {fact.topic: fact.value for fact in told}
-    lines = [
-        f"On {f.topic}: ideal {f.value}, answer {said.get(f.topic, 'silent')}: "
-        f"{comparison(f.value, said.get(f.topic))}."
-        for f in facts
-    ]
-    decisive = [line for line, f in zip(lines, facts, strict=True) if said.get(f.topic, f.value) != f.value]
-    if extra:
-        lines.append(f"Added: {extra.topic}.")
-        decisive.append(lines[-1])
-    decisive += [line for line, f in zip(lines, facts, strict=False) if f.topic not in said]
-    if link and not keeps_link:
-        lines.append(f"Left out: {link}.")
-        decisive.append(lines[-1])
-    if not decisive:
-        lines.append("Nothing is wrong, added or missing.")
-        decisive.append(lines[-1])
-    return lines, decisive[0]
+    compared = points(facts, told, ("ideal", "answer"))
+    added = [f"Added: {extra.topic}."] if extra else []
+    left = [f"Left out: {left_out}."] if left_out else []
+    decisive = [*lines(compared, "wrong"), *added, *lines(compared, "missing"), *left]
+    good = [] if decisive else ["Nothing is wrong, added or missing."]
+    return " ".join([each.line for each in compared] + added + left + good), (decisive + good)[0]
 
 
 def _refused(world: World, facts: list[Fact], link: str) -> MadeCase:
@@ -80,13 +60,13 @@ def _blank(world: World, facts: list[Fact], link: str) -> MadeCase:
     decisive = "The retrieved content is blank."
     answer = world.join([world.say(fact) for fact in facts]) if world.rng.random() < 0.7 else world.pick(REFUSALS)
     case = _case(world, facts, link, 2, answer, decisive, decisive)
-    return MadeCase(NAME, {**case.inputs, "retrieved_content": ""}, case.scores, case.fields, decisive)
+    return MadeCase({**case.inputs, "retrieved_content": ""}, case.scores, case.fields, decisive)
 
 
 def _case(
     world: World, facts: list[Fact], link: str, score: int, answer: str, analysis: str, decisive: str
 ) -> MadeCase:
-    detail = [world.pick(DETAILS).format(d=link)] if link else []
+    detail = world.details(link)
     ideal = [world.say(fact) for fact in facts] + detail
     inputs = {
         "question": " ".join(world.ask(fact) for fact in facts),
@@ -95,4 +75,4 @@ def _case(
         "ai_answer": answer,
     }
     fields = {"analysis": analysis, "justification": JUSTIFICATIONS[score]}
-    return MadeCase(NAME, inputs, {"score": score}, fields, decisive)
+    return MadeCase(inputs, {"score": score}, fields, decisive)

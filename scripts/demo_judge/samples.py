@@ -19,7 +19,8 @@ AS_CSV = ("pathway-answer", "contextual-relevance")
 
 def sample_file(rubric: str) -> tuple[str, str]:
     """Return the name and the text of a rubric's sample file."""
-    rows = [row(case, number) for number, case in enumerate(make_cases(rubric, Split.PHRASINGS, CASES, SEED), 1)]
+    made = make_cases(rubric, Split.PHRASINGS, CASES, SEED)
+    rows = [row(rubric, case, number) for number, case in enumerate(made, 1)]
     if rubric not in AS_CSV:
         return f"{rubric}.jsonl", "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in rows)
     text = io.StringIO()

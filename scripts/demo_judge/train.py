@@ -20,7 +20,8 @@ from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from demo_judge import shared_prefix
 from demo_judge.card import rubrics_digest, stages_of
-from demo_judge.lessons import Lesson, Teacher, corpus, rubric_texts
+from demo_judge.cases import rubric_texts
+from demo_judge.lessons import Lesson, Teacher, corpus
 from demo_judge.network import new_network
 from demo_judge.vocabulary import PAD, train_tokenizer
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -81,7 +82,7 @@ class Trainer:
             self.network.load_state_dict(known.state_dict())
         self.optimizers = _optimizers(self.network)
         self.body = torch.compile(self.network.model, dynamic=True)
-        self.done, self.seconds = 0, 0.0
+        self.done = 0
         self._pool: tuple[int, list[tuple[str, list[Lesson]]]] = (-1, [])
         if self.checkpoint.is_file():
             self._resume()
@@ -120,7 +121,6 @@ class Trainer:
             "network": self.network.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "done": self.done,
-            "seconds": self.seconds,
             "start": str(self.start),
         }
         part = self.checkpoint.with_suffix(".part")
@@ -179,7 +179,7 @@ class Trainer:
         self.network.load_state_dict(state["network"])
         for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.done, self.seconds = state["done"], state["seconds"]
+        self.done = state["done"]
 
     def _autocast(self) -> Any:
         return torch.autocast(self.device.partition(":")[0], dtype=torch.bfloat16)
@@ -222,21 +222,19 @@ def _tensors(
     return ids, kept, weights[kept]
 
 
-def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
+def train(trainer: Trainer, minutes: float) -> bool:
     """Train until the schedule is done (return True) or the time is up (False); print progress and save checkpoints."""
     began = last = time.monotonic()
-    before = trainer.seconds
     while trainer.done < trainer.schedule.steps:
         loss = trainer.step()
         now = time.monotonic()
-        trainer.seconds = before + now - began
         if trainer.done % 10 == 0:
             pace = (now - last) / 10
             last = now
             print(f"step {trainer.done}/{trainer.schedule.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 20 == 0:
             trainer.save()
-        if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:
+        if now - began > 60 * minutes:
             break
     trainer.save()
     return trainer.done >= trainer.schedule.steps
@@ -259,7 +257,6 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; training resumes here")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
     parser.add_argument("--minutes", type=float, default=75, help="stop after this many minutes")
-    parser.add_argument("--total-minutes", type=float, default=180, help="limit for all runs together")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--easy", type=int, default=300)
@@ -274,7 +271,7 @@ def main() -> None:
     schedule = Schedule(given.seed, given.easy, short, given.whole, given.rate, given.batch)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     trainer = Trainer(schedule, given.work, device, given.start)
-    if train(trainer, given.minutes, given.total_minutes):
+    if train(trainer, given.minutes):
         export(trainer, given.out)
         print(f"weights written to {given.out}")
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from demo_judge.kind import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
-from demo_judge.sentences import HELD_OUT
+from demo_judge.sentences import DETAILS, HELD_OUT, OPENERS
 from pathway_local.system.safe_yaml import load_ours
 
 
@@ -103,15 +103,6 @@ class Fact:
         return self.kind.topic.format(s=self.subject)
 
 
-def comparison(expected: str | None, given: str | None) -> str:
-    """Compare a given value with the expected one, in one word; None stands for nothing said."""
-    if expected is None:
-        return "unsupported"
-    if given is None:
-        return "missing"
-    return "same" if given == expected else "wrong"
-
-
 class World:
     """Draws names, facts and wordings of one split from one seed."""
 
@@ -196,6 +187,21 @@ class World:
     def join(self, sentences: Sequence[str]) -> str:
         """Make one text of these sentences."""
         return " ".join(sentences)
+
+    def opener(self, share: float = 0.2) -> list[str]:
+        """Draw a sentence that says nothing, for this share of texts."""
+        return [self.pick(OPENERS)] if self.rng.random() < share else []
+
+    def details(self, link: str) -> list[str]:
+        """Return a sentence that gives the link, if there is one."""
+        return [self.pick(DETAILS).format(d=link)] if link else []
+
+    def answer(self, sentences: list[str], link: str, opener: float = 0.2) -> str:
+        """Make an answer of these sentences, often in another order, with the link behind them."""
+        if self.rng.random() < 0.5:
+            self.rng.shuffle(sentences)
+        ending = self.details(link)
+        return self.join([*self.opener(opener), *sentences, *ending])
 
     def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
         """Choose a wording that this split may use; those from `trained` on are held out."""
