@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 750,
     "system": 764,
-    "rubrics": 3428,
+    "rubrics": 3430,
     "sheets": 2269,
     "probes": 380,
     "judges": 1655,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 410,
     "api": 349,
     "declare": 468,
-    "cli": 2911,
+    "cli": 2914,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -218,6 +218,7 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
         (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
+        (("check", "./gone.prompty"), "./gone.prompty: there is no such file"),
         (("adopt", "/dev/null"), "the file is empty"),
         (("show", "gold-anser"), "gold-answer"),
     ],

@@ -20,13 +20,25 @@ def test_a_line_stays_in_one_piece_so_that_its_command_can_be_pasted(*, terminal
 
 
 def test_a_sentence_is_broken_between_words_on_a_terminal_alone() -> None:
-    said, shown = "Each sentence of a table is read by people who paste nothing of it.", []
+    said, shown = "Each sentence of a table is read by people who paste nothing, not even `sample`, of it.", []
     for terminal in (True, False):
         screen = Screen(file=StringIO(), width=30, force_terminal=terminal, color_system=None)
         screen.say(said, prose=True)
         assert isinstance(screen.file, StringIO)
         shown.append([line.rstrip() for line in screen.file.getvalue().splitlines()])
     assert " ".join(shown[0]) == said and max(map(len, shown[0])) <= 30 and shown[1] == [said]
+
+
+def test_a_sentence_with_a_command_stays_in_one_piece() -> None:
+    for said in (
+        "it is open: chmod 600 cases.csv does it",
+        "use `import --force` of a file",
+        "do pathway-local judge a.csv --run b",
+    ):
+        screen = Screen(file=StringIO(), width=20, force_terminal=True, color_system=None)
+        screen.say(said, prose=True)
+        assert isinstance(screen.file, StringIO)
+        assert screen.file.getvalue().rstrip() == said
 
 
 def test_an_unknown_name_where_nothing_has_a_name_is_no_fault() -> None:

@@ -75,9 +75,9 @@ def purge(
     what: What = "all" if everything else TEXT
     removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
     told = [f"{count} {SAID.get(name, name)}" for name, count in removed.items() if count]
-    talk.say(f"removed: {', '.join(told) or 'nothing'}")
+    talk.say(f"removed: {', '.join(told) or 'nothing'}", prose=True)
     for line in f"{STAYS}\n{OUT_OF_REACH}".splitlines() if everything else OUT_OF_REACH.splitlines():
-        talk.say(line)
+        talk.say(line, prose=True)
     if taught:
         talk.say(
             f"the files of these rubrics still hold texts of such cases, as examples: {', '.join(taught)}", indent=2

@@ -86,7 +86,8 @@ def tell_sheets(plan: SamplePlan, said: str, group: str = "") -> None:
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
     talk.say(said)
     if len(sheets) > 1:
-        talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
+        said = "Give each evaluator their own file: ratings are independent only if nobody sees another's scores."
+        talk.say(said, prose=True)
     many = "" if plan.raters else ", for each person who filled in a copy"
     one = "the file that the page saves" if is_page(plan.out) else f"the filled sheet{many}"
     several = "the files that the pages save" if is_page(plan.out) else "them when they come back"

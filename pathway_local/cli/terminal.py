@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import sys
 import threading
 import traceback
@@ -40,6 +41,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk."""
 
 _FRAMES = 3
+_COMMAND = re.compile(r"`[^`]* [^`]*`|pathway-local |chmod |source ")
 
 
 class _Stderr(TextIOBase):
@@ -89,7 +91,7 @@ class Screen(Console):
         margin = " " * indent
         text = Text(margin + (label + visible(with_pages(said), lines=lines)).replace("\n", f"\n{margin}"))
         text.stylize(style, indent, indent + len(label) if label else None)
-        self.print(text, soft_wrap=not (prose and self.is_terminal) or "`" in said)
+        self.print(text, soft_wrap=not (prose and self.is_terminal) or _COMMAND.search(said) is not None)
 
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False
@@ -116,15 +118,15 @@ data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdo
 def complain(error: PathwayError) -> None:
     """Print what is wrong in one line, and what to do in another."""
     label = "error: "
-    talk.say(str(error), "bold red", label=label)
+    talk.say(str(error), "bold red", label=label, prose=True)
     if error.hint:
-        talk.say(error.hint, indent=len(label))
+        talk.say(error.hint, indent=len(label), prose=True)
 
 
 def tell(message: str) -> None:
     """Print one line that a user may do without."""
     if not talk.errors_only:
-        talk.say(message)
+        talk.say(message, prose=True)
 
 
 def notice(message: str) -> None:

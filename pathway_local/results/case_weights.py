@@ -32,6 +32,6 @@ def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
     ):
         if count := int(np.sum(wrong & scored)):
             said = f"{count:,} of {int(scored.sum()):,} cases with a score have {says} in the column {shown(column)}"
-            hint = f"Write numbers such as 2 or 0.5 there. {NotKept(column).hint}"
+            hint = f"Write numbers with a point there, such as 2 or 0.5. {NotKept(column).hint}"
             raise UsageError(said, hint)
     return np.where(scored, weights, 0.0)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from pathway_local.errors import FormatError, RubricError, UnknownName
+from pathway_local.errors import FormatError, RubricError, UnknownName, UsageError
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.examples import learns_from_cases, read_examples
 from pathway_local.rubrics.fields import ScoreField
@@ -261,10 +261,12 @@ def taught_text(rubric: Rubric, name: str, examples: Sequence[Mapping[str, objec
 
 
 def rubric_path(name: str) -> Path:
-    """Return the file of the rubric called `name`. Raises UnknownName."""
+    """Return the file of the rubric called `name`. Raises UnknownName, UsageError."""
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
+        if name.endswith(SUFFIX):
+            raise UsageError(f"{name}: there is no such file", "Check the rubric's name and folder.")
         hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
