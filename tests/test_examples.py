@@ -139,7 +139,8 @@ def test_a_line_of_an_example_never_looks_like_a_heading() -> None:
     ],
 )
 def test_examples_come_before_any_text_of_a_case(turns: str, begins: str) -> None:
-    assert inspect(taught(turns=turns)).example.startswith(begins)
+    example = inspect(taught(turns=turns)).example
+    assert example.startswith(begins) and "\nuser:\n" in example
 
 
 def test_every_built_in_rubric_writes_an_example_reply_in_its_own_layout() -> None:
@@ -166,6 +167,7 @@ REFUSED = {
     "a number as input": (ONE.replace("question: Q", "question: 3"), "must be texts"),
     "a number as case": (f"{ONE}  case: 3", "must be texts"),
     "inputs as a list": (ONE.replace("{question: Q, answer: A}", "[1]"), "must be texts"),
+    "no input": (ONE.replace("{question: Q, answer: A}", "{}"), "has an input that is not the rubric's"),
     "no level": (ONE.replace("score: 1", "score: 4"), "is not the number of one of its levels"),
     "a level's name": (ONE.replace("score: 1", "score: Bad"), "is not the number of one of its levels"),
     "true": (ONE.replace("score: 1", "score: true"), "is not the number of one of its levels"),

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 import pathway_local
 from pathway_local.errors import UsageError
-from pathway_local.system.safe_yaml import first_complaint, load_ours, load_yaml
+from pathway_local.system.safe_yaml import LIMIT, first_complaint, load_ours, load_yaml
 
 
 class _Text(BaseModel):
@@ -37,3 +37,8 @@ def test_our_own_files_pass_the_checks_that_reading_them_leaves_out() -> None:
     assert len(files) > 8
     for file in files:
         assert load_ours(file) == load_yaml(file.read_text("utf-8"), file.name, UsageError), file.name
+
+
+def test_a_text_that_is_too_long_is_not_read() -> None:
+    with pytest.raises(UsageError, match=f"{LIMIT + 1} characters are too many"):
+        load_yaml("#" * (LIMIT + 1), "long.yaml", UsageError)
