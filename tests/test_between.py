@@ -158,6 +158,19 @@ def test_examples_count_nowhere_and_the_sample_stays_random(tmp_path: Path) -> N
         assert counts["taught", "demo"] == COUNT - 4 and counts["plain", "demo"] == COUNT
 
 
+def test_a_case_with_the_texts_of_an_example_counts_as_one(tmp_path: Path) -> None:
+    people, judge = drawn_scores(9)
+    [twin] = [at for at in range(COUNT) if not is_set_aside(f"c-{at:03}")][:1]
+    path = taught_run(tmp_path / "a.run", {"Ann": people}, [(rubric(), judge), (taught(EXAMPLES), judge)])
+    with RunFile.open(path) as run, run.database.writing():
+        of = "(SELECT case_hash FROM outcomes JOIN cases ON key = case_key WHERE case_id = ? LIMIT 1)"
+        keys = "(SELECT key FROM cases WHERE case_id = ?)"
+        run.database.execute(
+            f"UPDATE outcomes SET case_hash = {of} WHERE case_key = {keys}", (EXAMPLES[0], f"c-{twin:03}")
+        )
+    assert row_of(path)["cases"] == COUNT - len(APART) - 1
+
+
 def test_ratings_count_under_another_rubric_only_if_it_asks_the_same(tmp_path: Path) -> None:
     people, judge = drawn_scores(8)
     wider = rubric("taught", "rated_as: plain\n", scale=", special: [1]")

@@ -12,8 +12,11 @@ from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.rater import Rater
+from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.fitted import fitted_cases
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.ordinal import FOLDS, cross_fitted, features, fit, spread
 from pathway_local.verdict import Outcome, Score, Verdict
 
@@ -67,6 +70,24 @@ def test_no_case_is_scored_by_a_fit_that_saw_its_label(clustered: bool) -> None:
     assert not np.isin(np.arange(80, 120), same).any()
     given[100, 0] = np.nan
     assert np.isnan(cross_fitted(given, targets, clusters)[100]).all()
+
+
+@pytest.mark.parametrize("cluster", ["", "student"])
+def test_nor_by_one_that_saw_the_label_of_the_same_texts(tmp_path: Path, cluster: str) -> None:
+    """Each text stands twice, at two students; only people's scores of one text differ between the two runs."""
+    half = [Case(f"a{n}", {"answer": f"text {n % 40}"}, {"student": str(n)}, n + 1) for n in range(80)]
+    people, found = np.arange(80) % 40 % 5 + 1, []
+    for changed in (people, np.where(np.arange(80) % 40 == 9, 1, people)):
+        path = tmp_path / f"{len(found)}.run"
+        with judged_run(path, PLAIN, half) as made:
+            for name, kind, own in (("demo", "judge", np.maximum(people - 1, 1)), ("Ann", "human", changed)):
+                told = {each.id: Verdict({"score": Score(int(n))}) for each, n in zip(half, own, strict=True)}
+                add(made, name, told, PLAIN, kind, half)
+        options = AgreementOptions(panel="fitted", against="Ann", cluster=cluster)
+        with RunFile.read(path) as run:
+            found.append([row["expected"] for row in fitted_cases(Scores(run), options)[1]])
+    before, after = np.array(found, dtype=float)
+    assert after[[9, 49]] == pytest.approx(before[[9, 49]], abs=1e-9) and (np.abs(after - before) > 1e-6).sum() > 60
 
 
 def test_half_points_are_some_of_both_levels_and_features_say_at_least() -> None:

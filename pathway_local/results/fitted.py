@@ -17,8 +17,9 @@ from pathway_local.scores.matrix import ANY_SHEET, MatrixRater, RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.effect import Effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import FloatArray, Interval
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval
 from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.ordinal import cross_fitted, features, middle_of, spread
 from pathway_local.verdict import Value, Verdict, plain
 
@@ -31,7 +32,7 @@ def with_fitted(
 ) -> tuple[Scores, AgreementOptions, list[Table]]:
     """Return the run with the fitted rater beside its own, options with it, and how it compares with its judges.
 
-    Raises UsageError. Every label is compared with a score by a fit that saw no label of its cluster.
+    Raises UsageError. Every label is compared with a score by a fit that saw no label of its cluster or its texts.
     """
     _check(data, options)
     made, raters, tables = dict[str, list[RatingsMatrix]](), list[Rater](), list[Table]()
@@ -99,8 +100,16 @@ def _chances(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> 
         told = {"rubric": matrix.rubric, "score": matrix.score, "count": labels if judges else 0}
         data.notices.append(Note("not_fitted", told | {"least": LEAST_LABELS, "most": MOST_LEVELS}, "warning"))
         return np.full(targets.shape, np.nan)
-    clusters = matrix.clusters(options.cluster) if options.cluster else None
-    return cross_fitted(_features(data, matrix, judges), targets, clusters)
+    return cross_fitted(_features(data, matrix, judges), targets, _linked(matrix, options))
+
+
+def _linked(matrix: RatingsMatrix, options: AgreementOptions) -> IntArray:
+    """Return codes (cases,), shared by the cases of a cluster and by those with the same texts."""
+    names = [text or at for at, text in enumerate(matrix.hashes)]
+    places = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    texts = np.array([places[name] for name in names], dtype=np.int64)
+    clusters = matrix.clusters(options.cluster) if options.cluster else texts
+    return np.asarray(linked_clusters(texts, clusters, len(places))[texts])
 
 
 def _features(data: Scores, matrix: RatingsMatrix, judges: Sequence[int]) -> FloatArray:

@@ -9,8 +9,15 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater, raters_named
 from pathway_local.rubrics.examples import learns_from_cases
 from pathway_local.rubrics.rubric import Example, Rubric, compiled
+from pathway_local.runs.database import placeholders
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
+
+_ALIKE = """
+    SELECT DISTINCT case_id FROM current WHERE case_hash IN (
+        SELECT case_hash FROM current WHERE case_hash <> '' AND case_id IN ({})
+    )
+"""
 
 
 def store_rubric(run: RunFile, rubric: Rubric) -> None:
@@ -25,9 +32,12 @@ def store_rubric(run: RunFile, rubric: Rubric) -> None:
 
 
 def example_test(run: RunFile, rubric: Rubric) -> Callable[[str], bool]:
-    """Return a test of whether the case with an id is an example of a run's rubric."""
+    """Return a test of whether the case with an id is an example of a run's rubric, or has the texts of one."""
     marks = {each.case for each in rubric.examples if each.case}
-    return lambda case_id: bool(marks) and text_hash(run.key, case_id) in marks
+    known = run.database.rows("SELECT case_id FROM cases") if marks else ()
+    shown = [case_id for (case_id,) in known if text_hash(run.key, case_id) in marks]
+    alike = {case_id for (case_id,) in run.database.rows(_ALIKE.format(placeholders(shown)), *shown)} if shown else ()
+    return lambda case_id: bool(marks) and (case_id in alike or text_hash(run.key, case_id) in marks)
 
 
 def rubrics_with(run: RunFile, ids: Sequence[str] | None) -> list[str]:
