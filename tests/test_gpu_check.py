@@ -12,8 +12,9 @@ import psutil
 import pytest
 from sample_run import case
 
+from benchmark.processes import below, kill
 from demo_judge.samples import CASES
-from gpu_check.processes import ROOT, below, environment, kill
+from gpu_check.processes import ROOT, environment
 from gpu_check.samples import CLOSE, SAMPLES, Scored, compare, shipped, stored
 from gpu_check.test_kills import RUBRIC
 from gpu_check.test_kills import problems as problems_of_kills

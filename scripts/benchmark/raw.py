@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 from msgspec.structs import replace
 
+from benchmark.processes import below, kill
 from pathway_local.engines.vllm import engine_options, use_cpu
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, Pass
@@ -45,10 +46,8 @@ class RawProcess:
 
     def close(self) -> None:
         """Kill the process and its children, so that the next engine finds the GPU's memory free."""
-        whole = [psutil.Process(self._process.pid), *psutil.Process(self._process.pid).children(recursive=True)]
-        for each in whole:
-            each.kill()
-        psutil.wait_procs(whole)
+        assert self._process.pid, "it was started"
+        kill([psutil.Process(self._process.pid), *below(self._process.pid)])
         self._process.join()
 
     def _answer(self) -> dict[str, Any]:

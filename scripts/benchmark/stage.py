@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import yaml
 
 from benchmark.made_cases import shortened, write_cases
+from benchmark.processes import processor_seconds
 from benchmark.raw import RawProcess
 from benchmark.shape import make_judge
 from pathway_local.case import Case
@@ -68,14 +68,16 @@ class Stage:
         self._registry.write_text(yaml.safe_dump({"bench": entry}))
         chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
         self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
-        self._loaded, self._raw = EngineCache(), list[RawProcess]()
+        self._loaded = EngineCache()
+        self._raw: RawProcess | None = None
         self._lengths: dict[tuple[int, int], list[int]] = {}
 
     def free(self) -> None:
         """End all engines."""
         self._loaded.free()
-        while self._raw:
-            self._raw.pop().close()
+        if self._raw:
+            self._raw.close()
+        self._raw = None
 
     def measure(self, variant: str, count: int, seed: int) -> Measured:
         """Load a variant's engine if needed, and measure it once on cases made from `seed`. Raises PathwayError.
@@ -89,11 +91,10 @@ class Stage:
             before = processor_seconds()
             found = self._judged(cases)
         else:
-            if not self._raw:
-                self._raw.append(RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings)))
+            self._raw = self._raw or RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings))
             passes = list(map(_pass, enumerate(prompts(self._rubric, self._judge, cases, self._detail))))
             before = processor_seconds()
-            found = self._raw[0].generate(passes, self._lengths[count, seed] if variant == FREE else ())
+            found = self._raw.generate(passes, self._lengths[count, seed] if variant == FREE else ())
             self._lengths[count, seed] = found.pop("lengths")
         return Measured(cpu=processor_seconds() - before, cases=count, **found)
 
@@ -129,9 +130,3 @@ def _pass(numbered: tuple[int, Prompt]) -> Pass:
     at, prompt = numbered
     limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
     return Pass(str(at), prompt.ids, prompt.reply.form.grammar(), limit)
-
-
-def processor_seconds() -> float:
-    """Return the processor seconds so far of this process and of all that it has started and that live."""
-    whole = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    return sum(sum(each.cpu_times()[:2]) for each in whole)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpu_check.processes import below, kill
+from benchmark.processes import below, kill
 from gpu_check.samples import STORED, store
 from pathway_local.system.machine import this_machine, uses_gpu
 from pathway_local.system.private_file import whole_file

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from benchmark.made_cases import write_cases
-from gpu_check.processes import COMMAND, PATIENCE, ROOT, below, engine_of, environment, kill
+from benchmark.processes import PATIENCE, below, kill
+from gpu_check.processes import COMMAND, ROOT, engine_of, environment
 from gpu_check.samples import compare, scored
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
