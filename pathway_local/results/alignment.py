@@ -1,8 +1,8 @@
 """Chooses labelled cases to be the examples of a rubric."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -63,9 +63,9 @@ def chosen_examples(data: Scores, rubric: Rubric, options: AlignOptions) -> list
         said = f"{len(chosen)} labelled cases can be examples, and {LEAST} are needed"
         hint = f"One case in {PARTS} is set aside for examples: label more, or more questions and students."
         raise UsageError(said, hint)
-    return [
-        _with_notes(data, rubric, each, options.against) for each in sorted(chosen, key=lambda each: rank(each.case, 0))
-    ]
+    written = _notes(data, matrices[0], options.against, [each.case for each in chosen])
+    chosen.sort(key=lambda each: rank(each.case, 0))
+    return [replace(each, notes="\n".join(written[each.case])) for each in chosen]
 
 
 def _labelled(
@@ -125,10 +125,10 @@ def _spread(found: Sequence[Labelled], count: int) -> list[Labelled]:
     return chosen
 
 
-def _with_notes(data: Scores, rubric: Rubric, each: Labelled, against: str) -> Labelled:
-    """Return the same with what these people wrote about the case."""
-    matrix = next(data.matrices([rubric]))
-    people = {matrix.raters[place].name for place in matrix.columns(against)}
-    outcomes = [record.outcome for record in data.outcomes(rubric.name, cases=[each.case]) if record.rater in people]
-    notes = [str(said.fields.get("notes", "")).strip() for said in outcomes if isinstance(said, Verdict)]
-    return Labelled(each.case, each.hash, each.scores, each.error, each.apart, "\n".join(filter(None, notes)))
+def _notes(data: Scores, matrix: RatingsMatrix, against: str, cases: Sequence[str]) -> dict[str, list[str]]:
+    """Return what these people wrote about each of the cases."""
+    people, found = {matrix.raters[place].name for place in matrix.columns(against)}, defaultdict[str, list[str]](list)
+    for record in data.outcomes(matrix.rubric, cases=cases):
+        if record.rater in people and isinstance(record.outcome, Verdict):
+            found[record.case_id] += filter(None, [str(record.outcome.fields.get("notes", "")).strip()])
+    return found

@@ -11,12 +11,13 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.agreement_options import AgreementOptions, Row
 from pathway_local.results.label_design import without_picked
+from pathway_local.results.ranking import shown_by
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.effect import Effect, mean_effect
+from pathway_local.statistics.effect import Effect, change_effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, Interval
+from pathway_local.statistics.figure import Estimate, FloatArray
 from pathway_local.statistics.human_benchmark import compare_judges, mean_of_people
 
 OF_ONE = ("rubric", "by", "bad", "panel")
@@ -83,7 +84,7 @@ def _compared(own: Sequence[RatingsMatrix], options: AgreementOptions) -> Iterat
             row: Row = {"judge": judge, "first": rubrics[0], "second": rubrics[1], "cases": int(both.sum())}
             distances = [mean_effect(each, groups).estimate() for each in apart.T]
             row |= dict(zip(FIGURES, (*distances, None, agreed.first, agreed.second), strict=True))
-            yield _Two(first.score, row, mean_effect(np.round(apart[:, 1] - apart[:, 0], 9), groups, each="difference"))
+            yield _Two(first.score, row, change_effect(apart, groups))
 
 
 def _labelled(matrix: RatingsMatrix, people: str) -> dict[str, int]:
@@ -122,7 +123,6 @@ def _answer(row: Row, people: str) -> Note:
         if isinstance(figure, Estimate) and name != "difference":
             told[name] = figure.value if isinstance(figure.value, float) else "–"
     change = row["difference"]
-    ends, key = change.interval if isinstance(change, Estimate) else None, "between_none"
-    if isinstance(ends, Interval) and (ends.high < 0 or ends.low > 0):
-        key = "between_gain" if ends.high < 0 else "between_loss"
+    shown = shown_by(change) if isinstance(change, Estimate) else None
+    key = {"first": "between_loss", "second": "between_gain"}.get(shown or "", "between_none")
     return Note(key, told, "answer")

@@ -11,13 +11,14 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, Rater
 from pathway_local.results.agreement_options import AgreementOptions, Row
 from pathway_local.results.label_design import without_picked
+from pathway_local.results.ranking import shown_by
 from pathway_local.results.table import Column, Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import ANY_SHEET, MatrixRater, RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.effect import Effect, mean_effect
+from pathway_local.statistics.effect import Effect, change_effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import FloatArray, IntArray, Interval
+from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.ordinal import cross_fitted, features, middle_of, spread
@@ -137,10 +138,8 @@ def _compared(matrices: Sequence[RatingsMatrix], options: AgreementOptions) -> I
         rows.append(
             {**row, "judge_distance": two[0].estimate(), "fitted_distance": two[1].estimate(), "difference": change}
         )
-        ends, told = change.interval, {"people": options.against or Note("people"), "change": change}
-        key = "fitted_none"
-        if isinstance(ends, Interval) and not ends.low <= 0 <= ends.high:
-            key = "fitted_gain" if ends.high < 0 else "fitted_loss"
+        told = {"people": options.against or Note("people"), "change": change}
+        key = {"first": "fitted_loss", "second": "fitted_gain"}.get(shown_by(change) or "", "fitted_none")
         notes.append(Note(key, {**told, **row, "before": two[0].value, "after": two[1].value}, "answer"))
     columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
     columns += [Column(name, "estimate") for name in ("judge_distance", "fitted_distance", "difference")]
@@ -156,7 +155,6 @@ def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[tuple
         apart: FloatArray = np.abs(matrix.on_scale[:, [judge, -1]] - mean[:, None])
         both = np.isfinite(apart).all(axis=1)
         clusters = matrix.clusters(options.cluster)[both] if options.cluster else None
-        change = mean_effect(np.asarray(np.round(apart[both] @ [-1.0, 1.0], 9)), clusters, each="difference")
         row: Row = {"score": matrix.score, "judge": matrix.raters[judge].name, "cases": int(both.sum())}
         if both.any():
-            yield row, [mean_effect(own, clusters) for own in apart[both].T], change
+            yield row, [mean_effect(own, clusters) for own in apart[both].T], change_effect(apart[both], clusters)

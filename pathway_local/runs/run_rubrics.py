@@ -1,6 +1,6 @@
 """Stores and finds a run's rubrics: all of them, or those that a command needs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -31,19 +31,21 @@ def store_rubric(run: RunFile, rubric: Rubric) -> None:
     run.add_rubric(rubric.name, rubric.text, compiled(rubric))
 
 
-def example_test(run: RunFile, rubric: Rubric) -> Callable[[str], bool]:
-    """Return a test of whether the case with an id is an example of a run's rubric, or has the texts of one."""
+def example_ids(run: RunFile, rubric: Rubric) -> frozenset[str]:
+    """Return the ids of a run's cases that are examples of its rubric, or have the texts of one."""
     marks = {each.case for each in rubric.examples if each.case}
-    known = run.database.rows("SELECT case_id FROM cases") if marks else ()
+    if not marks:
+        return frozenset()
+    known = run.database.rows("SELECT case_id FROM cases")
     shown = [case_id for (case_id,) in known if text_hash(run.key, case_id) in marks]
-    alike = {case_id for (case_id,) in run.database.rows(_ALIKE.format(placeholders(shown)), *shown)} if shown else ()
-    return lambda case_id: bool(marks) and (case_id in alike or text_hash(run.key, case_id) in marks)
+    alike = run.database.rows(_ALIKE.format(placeholders(shown)), *shown)
+    return frozenset(shown).union(case_id for (case_id,) in alike)
 
 
 def rubrics_with(run: RunFile, ids: Sequence[str] | None) -> list[str]:
     """Return the rubrics of which one of these cases is an example; with None, those that have any."""
-    found = [(rubric, example_test(run, rubric)) for rubric in run.rubrics().values() if learns_from_cases(rubric)]
-    return [rubric.name for rubric, is_example in found if ids is None or any(map(is_example, ids))]
+    found = [rubric for rubric in run.rubrics().values() if learns_from_cases(rubric)]
+    return [rubric.name for rubric in found if ids is None or not example_ids(run, rubric).isdisjoint(ids)]
 
 
 def raters_of(run: RunFile, rubric: Rubric) -> list[tuple[int, Rater]]:

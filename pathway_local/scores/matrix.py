@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import get_args
@@ -21,7 +21,7 @@ from pathway_local.runs.database import placeholders
 from pathway_local.runs.file_errors import damaged
 from pathway_local.runs.record import from_columns, to_verdict
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import example_test, raters_of
+from pathway_local.runs.run_rubrics import example_ids, raters_of
 from pathway_local.runs.stored_json import TEXTS, TEXTS_BY_NAME
 from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray, Reason
 from pathway_local.verdict import Failure, Number, Verdict
@@ -215,11 +215,11 @@ class _Gathered:
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
         self.path, self.rubric, self.scores = run.path, rubric, dict(rubric.format.scores)
         self.raters = raters_of(run, rubric)
-        self.learning, is_example = learns_from_cases(rubric), example_test(run, rubric)
+        self.learning, examples = learns_from_cases(rubric), example_ids(run, rubric)
         drawn = [sample for name in filter(None, (rubric.name, rubric.rated_as)) for sample in samples(run, name)]
-        self.samples = [self._without_examples(sample, inclusions(run, sample.id), is_example) for sample in drawn]
+        self.samples = [self._without_examples(sample, inclusions(run, sample.id), examples) for sample in drawn]
         rows = {each.case_id: each.row for _, included in self.samples for each in included}
-        known = [each for each in run.database.stream(_CASES) if not is_example(each[0])]
+        known = [each for each in run.database.stream(_CASES) if each[0] not in examples]
         rows |= {case_id: row for case_id, row, _ in known}
         self.ids = sorted(rows, key=lambda case_id: (rows[case_id], case_id))
         self.places = {case_id: place for place, case_id in enumerate(self.ids)}
@@ -237,10 +237,10 @@ class _Gathered:
             self._read(run, columns)
 
     def _without_examples(
-        self, sample: Sample, included: Sequence[Inclusion], is_example: Callable[[str], bool]
+        self, sample: Sample, included: Sequence[Inclusion], examples: Collection[str]
     ) -> tuple[Sample, list[Inclusion]]:
         """The sample without what is set aside: its other cases are as random."""
-        kept = [each for each in included if not is_example(each.case_id)]
+        kept = [each for each in included if each.case_id not in examples]
         if self.learning:
             kept = [replace(each, drawn=each.drawn and not is_set_aside(each.case_id)) for each in kept]
         return replace(sample, cases=len(kept), drawn=sum(each.drawn for each in kept)), kept

@@ -19,7 +19,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import example_test, rubrics_rated_by
+from pathway_local.runs.run_rubrics import example_ids, rubrics_rated_by
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
@@ -108,9 +108,13 @@ class Scores:
 
         Of a rubric's own examples there are none.
         """
-        tests = {name: example_test(self._run, each) for name, each in self.rubrics.items()}
         found = self._run.records(rater, rubric, cases)
-        return (record for record in found if not tests[record.rubric](record.case_id))
+        return (record for record in found if record.case_id not in self._examples[record.rubric])
+
+    @cached_property
+    def _examples(self) -> Mapping[str, Collection[str]]:
+        """The ids of each rubric's own examples, by its name."""
+        return {name: example_ids(self._run, rubric) for name, rubric in self.rubrics.items()}
 
     @cached_property
     def parts_judged(self) -> Mapping[tuple[str, str], Sequence[str]]:

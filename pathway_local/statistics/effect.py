@@ -134,6 +134,11 @@ def mean_effect(
     return _of_scores(found, value, scores, each)
 
 
+def change_effect(apart: FloatArray, clusters: IntArray | None) -> Effect:
+    """The mean change of (cases, 2) from the first column to the second; 9 digits, or equal ones would differ."""
+    return mean_effect(np.round(apart[:, 1] - apart[:, 0], 9), clusters, each="difference")
+
+
 def difference_effect(
     scores: FloatArray, inside: NDArray[np.bool_], clusters: IntArray | None = None, *, each: str = "score"
 ) -> Effect:
