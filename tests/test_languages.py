@@ -16,7 +16,6 @@ from studies import studies
 from typed_here import typing_in
 
 from pathway_local.errors import UsageError
-from pathway_local.results.ranking import shown_by
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval
@@ -139,7 +138,7 @@ def test_a_language_has_each_entry_and_no_english_word_in_it(lang: str) -> None:
 @pytest.mark.parametrize("lang", SPOKEN)
 @pytest.mark.parametrize("ends", [(1.0, 2.0), (-2.0, -1.0), (-1.0, 1.0)])
 def test_which_side_is_higher_is_said_in_every_language(lang: str, ends: tuple[float, float]) -> None:
-    shown = shown_by(Estimate(0.0, Interval(*ends, "jackknife", 30, 0.95)))
+    shown = Estimate(0.0, Interval(*ends, "jackknife", 30, 0.95)).shown
     assert shown in words_in(lang)["words"]
 
 

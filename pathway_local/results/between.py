@@ -11,7 +11,6 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.agreement_options import AgreementOptions, Row
 from pathway_local.results.label_design import without_picked
-from pathway_local.results.ranking import shown_by
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
@@ -123,6 +122,6 @@ def _answer(row: Row, people: str) -> Note:
         if isinstance(figure, Estimate) and name != "difference":
             told[name] = figure.value if isinstance(figure.value, float) else "–"
     change = row["difference"]
-    shown = shown_by(change) if isinstance(change, Estimate) else None
+    shown = change.shown if isinstance(change, Estimate) else None
     key = {"first": "between_loss", "second": "between_gain"}.get(shown or "", "between_none")
     return Note(key, told, "answer")

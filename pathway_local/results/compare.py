@@ -18,7 +18,7 @@ from pathway_local.results.comparison import (
 )
 from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
+from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -143,7 +143,7 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
     if isinstance(found, Undefined):
         row["difference"] = undefined_estimate(found.reason)
     else:
-        row |= {"difference": found.estimate, "shown": shown_by(found.estimate)}
+        row |= {"difference": found.estimate, "shown": found.estimate.shown}
         counts["family"] = found.family
         if plan.pair_by:
             row |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
@@ -152,7 +152,7 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
     if isinstance(corrected, Undefined):
         row["corrected"] = undefined_estimate(corrected.reason)
     elif corrected:
-        row |= {"corrected": corrected.estimate, "corrected_shown": shown_by(corrected.estimate)}
+        row |= {"corrected": corrected.estimate, "corrected_shown": corrected.estimate.shown}
     return row | counts
 
 
@@ -231,7 +231,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
 
 def _finding(who: Note, each: Comparison, plan: ComparisonPlan, found: Difference, rater: str = "") -> Note:
     """The difference and what it shows: which side the `rater` scores higher, or without one, people would."""
-    difference, interval, side = found.estimate.value, found.estimate.interval, shown_by(found.estimate)
+    difference, interval, side = found.estimate.value, found.estimate.interval, found.estimate.shown
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
     apart = Note("points_above" if difference > 0 else "points_below", {"points": abs(difference)})
     of = Note("of_cases", {"first": each.first.scored, "second": each.second.scored})

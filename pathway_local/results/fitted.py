@@ -11,7 +11,6 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, Rater
 from pathway_local.results.agreement_options import AgreementOptions, Row
 from pathway_local.results.label_design import without_picked
-from pathway_local.results.ranking import shown_by
 from pathway_local.results.table import Column, Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import ANY_SHEET, MatrixRater, RatingsMatrix
@@ -139,7 +138,7 @@ def _compared(matrices: Sequence[RatingsMatrix], options: AgreementOptions) -> I
             {**row, "judge_distance": two[0].estimate(), "fitted_distance": two[1].estimate(), "difference": change}
         )
         told = {"people": options.against or Note("people"), "change": change}
-        key = {"first": "fitted_loss", "second": "fitted_gain"}.get(shown_by(change) or "", "fitted_none")
+        key = {"first": "fitted_loss", "second": "fitted_gain"}.get(change.shown or "", "fitted_none")
         notes.append(Note(key, {**told, **row, "before": two[0].value, "after": two[1].value}, "answer"))
     columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
     columns += [Column(name, "estimate") for name in ("judge_distance", "fitted_distance", "difference")]

@@ -59,18 +59,10 @@ def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
 
 def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, str]]:
     """The pairs of names whose difference, of the first less the second, leaves zero out: the higher one first."""
-    shown = [(shown_by(difference), first, second) for first, second, difference in differences]
+    shown = [(difference.shown, first, second) for first, second, difference in differences]
     return [
         (one, other) if side == "first" else (other, one) for side, one, other in shown if side in ("first", "second")
     ]
-
-
-def shown_by(difference: Estimate) -> str | None:
-    """The key of the words for the interval of first minus second; None without an interval."""
-    interval = difference.interval
-    if isinstance(interval, Undefined):
-        return None
-    return "first" if interval.low > 0 else "second" if interval.high < 0 else "not shown"
 
 
 def leading(found: Places) -> list[str]:

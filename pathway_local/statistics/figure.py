@@ -64,6 +64,13 @@ class Estimate:
     value: Number
     interval: Interval | Undefined
 
+    @property
+    def shown(self) -> str | None:
+        """Which side a difference of first minus second shows to be higher; None without an interval."""
+        if isinstance(self.interval, Undefined):
+            return None
+        return "first" if self.interval.low > 0 else "second" if self.interval.high < 0 else "not shown"
+
 
 def undefined_estimate(reason: str) -> Estimate:
     """Neither a value nor an interval, for the one reason."""
