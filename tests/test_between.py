@@ -16,6 +16,7 @@ from pathway_local.rubrics.examples import is_set_aside
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Estimate, Interval
+from pathway_local.words.language import Language
 
 COUNT = 120
 APART = kept_apart(COUNT)
@@ -80,6 +81,8 @@ def test_several_rubrics_are_one_family(tmp_path: Path) -> None:
     [table], _ = asked(path, between="plain,b,c")
     levels = [each["difference"].interval.level for each in table.rows]  # type: ignore[union-attr]
     assert [(each["first"], each["second"]) for each in table.rows] == [("plain", "b"), ("plain", "c"), ("b", "c")]
+    for level, note in zip(levels, table.notes, strict=False):
+        assert (f"({100 * level:.3g}% interval " in Language("en").note(note)) is (level > 0.951)
     assert table.about["family"] == 3 and max(levels) == pytest.approx(1 - 0.05 / 3)
 
 

@@ -174,8 +174,10 @@ class Language(Formatter):
         return self("interval_head", level=self.level(*intervals))
 
     def estimate(self, estimate: Estimate, *, percent: bool = False) -> str:
-        """The value and, in brackets, the ends of its interval, if it has one."""
+        """The value and, in brackets, the ends of its interval, if it has one, with its level unless it is 95%."""
         value, ends = self.value(estimate.value, percent=percent), self.ends(estimate.interval, percent=percent)
+        if ends and self.level(estimate.interval) != self.level(LEVEL):
+            ends = f"{self.interval_head(estimate.interval)} {ends}"
         return f"{value} ({ends})" if ends else value
 
     def time(self, moment: str) -> str:
