@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from agreement_run import answered, answers_run, scores_of
 from compared_run import compared_run
-from rated_run import TINY, add, cases, judged_run, said, several_run, store_draw
+from rated_run import TINY, TWO, add, cases, judged_run, said, several_run, store_draw
 from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run, notes, rows, sentences
 
+from pathway_local.results.bad import bad_answers, overview
+from pathway_local.results.summary import SummaryOptions
+from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Score, Verdict
 
 COMMITTEE = ("Ann", "Bob", "Cy")
@@ -216,3 +220,18 @@ def test_where_every_answer_is_labelled_no_sample_is_asked_for(run: Run, tmp_pat
         told = run(command, "may.run", "--json").out
         assert not notes(told, "next_sample") + notes(told, "labels_of_no_sample")
     assert notes(told, "next_people")
+
+
+def test_of_several_scores_a_report_says_one_next_step_and_the_most_careful(tmp_path: Path) -> None:
+    rows, levels = cases(TWO, map(str, range(100))), [1 + at % 5 for at in range(100)]
+    for first, second in (("clear", "right"), ("right", "clear")):
+        with RunFile.create(tmp_path / f"{first}.run") as run:
+            for name, kind in (("demo", "judge"), ("ann", "human")):
+                own = [5] * 100 if kind == "judge" else levels
+                told = zip(rows, levels, own, strict=True)
+                given = {row.id: Verdict({first: Score(one), second: Score(other)}) for row, one, other in told}
+                add(run, name, given, TWO, kind, rows)
+            data = Scores(run)
+            bad = [bad_answers(data, each, SummaryOptions()) for each in data.matrices([*data.rubrics.values()])]
+            _, told = overview([each for each in bad if each], "")
+            assert [note.key for note in told if note.key.startswith("next_")] == ["next_people"]

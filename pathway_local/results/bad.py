@@ -43,6 +43,9 @@ MOST_NAMED = 4
 FEW_BAD, MOST_PASSED = 10, 0.2
 """Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
+STEPS = ("next_judge", "next_sample", "next_no_bad", "next_labels", "next_people", "next_read")
+"""What to do next, the first thing first: of several scores, one may not call for trust that another does not bear."""
+
 Row = dict[str, Cell]
 
 
@@ -299,7 +302,8 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
             tables.append(_chatbots(each, first, by))
             told.append((each, [*map(each.row, judges)]))
             steps.append(next_step(each))
-    return tables, [*sentences(told), *(step for at, step in enumerate(steps) if step not in steps[:at])]
+    steps.sort(key=lambda step: STEPS.index(step.key))
+    return tables, [*sentences(told), *steps[:1]]
 
 
 def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
