@@ -166,6 +166,21 @@ def test_a_judge_that_scores_as_people_do_gains_nothing(run: Run, tmp_path: Path
     assert "score: no gain is shown: fitted scores are 0." in found
 
 
+def test_several_judges_are_one_family(run: Run, tmp_path: Path) -> None:
+    every = a_run(tmp_path / "may.run", 100)
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(
+            made,
+            "gpt",
+            {each.id: Verdict({"score": Score(1 + each.row % 5)}) for each in every},
+            PLAIN,
+            "hosted",
+            every,
+        )
+    found = rows(run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--json").out, "fitted")
+    assert max(row["difference"]["level"] for row in found) == pytest.approx(0.975) and len(found) == 2
+
+
 def test_too_few_labels_are_said_and_nothing_is_fitted(run: Run, tmp_path: Path) -> None:
     a_run(tmp_path / "may.run", 49)
     found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rated_run import add, cases, judged_run, said
 from scipy import stats
@@ -16,6 +16,7 @@ from pathway_local.statistics.intervals import tailed_freedom
 
 
 @settings(deadline=None, max_examples=12)
+@example([0.01, 0.02, 0.9])
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=8))
 def test_an_interval_at_holms_level_leaves_zero_out_exactly_where_holm_rejects(p_values: list[float]) -> None:
     rejected = multipletests(p_values, alpha=0.05, method="holm")[0]

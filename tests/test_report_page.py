@@ -25,7 +25,7 @@ from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import Estimate
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.words import languages
 from pathway_local.words.language import Language
@@ -214,6 +214,11 @@ def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp
     own = " ".join(page.own_words)
     assert say.number(0.57) in own
     assert page.styles[0].endswith(f"@page {{ size: {'letter' if name == 'en' else 'A4'} }}\n")
+
+
+def test_what_is_shown_of_an_interval_holds_all_of_it() -> None:
+    interval = Interval(0.128, 0.561, "", 9, 0.95)
+    assert Language("en").ends(interval) == "0.12 to 0.57"
 
 
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:

@@ -1,6 +1,7 @@
 """Shares with Wilson's interval: as in statsmodels for simple samples, and as often right as they say for others."""
 
 import numpy as np
+from scipy.stats import norm, t
 from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Estimate, Interval
@@ -33,3 +34,12 @@ def test_uneven_weights_leave_fewer_cases() -> None:
     np.testing.assert_allclose(
         ends(share(hits, weights=weights)), proportion_confint(0.5 * 60.98, 60.98, method="wilson"), atol=1e-3
     )
+
+
+def test_few_students_leave_fewer_cases_by_students_t() -> None:
+    """Six students with 10 answers each: the variance of a mean of six, and the quantile of five degrees of freedom."""
+    hits = np.concatenate([np.repeat([1.0, 0.0], [many, 10 - many]) for many in (2, 5, 4, 7, 3, 6)])
+    rates = hits.reshape(6, 10).mean(axis=1)
+    cases = (norm.ppf(0.975) / t.ppf(0.975, 5)) ** 2 * min(60, 0.45 * 0.55 / (rates.var(ddof=1) / 6))
+    expected = proportion_confint(0.45 * cases, cases, method="wilson")
+    np.testing.assert_allclose(ends(share(hits, np.repeat(np.arange(6), 10))), expected, atol=1e-9)
