@@ -22,19 +22,19 @@ CEILINGS = {
     "sealing": 974,
     "engines": 2400,
     "runs": 2285,
-    "judging": 2352,
+    "judging": 2340,
     "statistics": 1934,
     "words": 211,
     "ratings": 2340,
     "scores": 553,
     "results": 4524,
-    "output": 772,
+    "output": 753,
     "pages": 781,
     "viewer": 619,
     "checks": 410,
     "api": 349,
     "declare": 468,
-    "cli": 2914,
+    "cli": 2875,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -48,7 +48,6 @@ def test(
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
     from pathway_local.judging.self_test import run_self_test
-    from pathway_local.output.export import is_judges_own
     from pathway_local.results.self_test import self_test_table
     from pathway_local.scores.scores import Scores
 
@@ -56,8 +55,6 @@ def test(
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
     tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes_of(roles))
-    # The same command must be able to continue, so it may replace what it wrote itself.
-    force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)
     names = _judges(plan)
     read_privately(cases, plan.run)
