@@ -27,7 +27,7 @@ def roles_of(rubric: Rubric) -> dict[Role, str]:
 
     Where a follow-up question is judged, it is the answer, and the answer before it the context.
     """
-    found = {_role_of(wanted, rubric): name for name, wanted in reversed(rubric.inputs.items())}
+    found = {_role_of(wanted, rubric): name for name, wanted in reversed([*rubric.inputs.items()])}
     return {role: found[role] for role in get_args(Role) if role in found}
 
 
