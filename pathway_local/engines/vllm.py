@@ -196,10 +196,6 @@ class VllmEngine:
             done += [self._result(output) for output in self._engine.step() if output.finished]
         return done
 
-    def close(self) -> None:
-        """End vLLM's workers and free the model's memory."""
-        self._engine.engine_core.shutdown(timeout=0)  # with a timeout vLLM sends a signal that is blocked, and waits
-
     def _refuse(self, item: Pass, reason: str) -> None:
         self._refused.append(PassResult(item.id, finish="error", error=reason))
 
