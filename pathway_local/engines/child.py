@@ -58,7 +58,7 @@ class Stepper(Protocol):
 
 
 class Channel:
-    """The child's end of the pipes. After `listen` a thread reads, so that the parent never waits until it can write."""
+    """The child's end of the pipes. After `listen` a thread reads, so that the parent can always write."""
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies

@@ -1,4 +1,4 @@
-"""The base class of all engines, which describes one without its libraries, and how a judge's engines share a machine."""
+"""The base class of all engines, which describes one without its libraries; and how engines share a machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
