@@ -41,8 +41,8 @@ def read_inputs(prompty: Prompty, output_format: OutputFormat) -> dict[str, Inpu
         near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
         hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it under inputs."
         raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
-    for name in unused:
-        said = f"{prompty.places.of('inputs', name)}: inputs declares {name!r}, which the prompt never uses"
+    for name in unused:  # unquoted: a line of an example whose inputs are not indented looks like one
+        said = f"{prompty.places.of('inputs', name)}: the prompt never uses this input"
         raise RubricError(said, "Use it or remove it.")
     return inputs
 
@@ -54,9 +54,9 @@ def _input(name: str, declared: object, places: Places) -> Input:
     optional = declared.get("optional") is True
     empty = declared.get("empty", "judge" if optional else "fail")
     if strange or empty not in ("judge", "fail"):
-        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
+        said = "unknown key of an input" if strange else "empty must be judge or fail"
         where = places.of("inputs", name, strange[0] if strange else "empty")
-        raise RubricError(f"{where}: inputs.{name}{said}", f"Known keys are {', '.join(sorted(INPUT_KEYS))}.")
+        raise RubricError(f"{where}: {said}", f"Known keys are {', '.join(sorted(INPUT_KEYS))}.")
     default = declared.get("default", "" if optional else None)
     conversation = declared.get("type") == "conversation"
     description = str(declared.get("description", ""))
@@ -201,6 +201,10 @@ def _read_format(prompty: Prompty) -> OutputFormat:
         except ValueError as error:
             hint = "docs/rubrics.md opens with the spellings of fields."
             raise FormatError(f"{places.of('outputs')}: {error}", hint) from None
+    totals = outputs.get("totals", {}) if isinstance(outputs, Mapping) else {}
+    if not isinstance(totals, Mapping) or not all(isinstance(each, str) for each in totals.values()):
+        said = f"{places.of('outputs', 'totals')}: totals must map names to formulas"
+        raise FormatError(said, 'Such as totals: {total: "0.5 accuracy + 0.5 tone"}.')
     try:
         return OutputFormat.load(outputs)
     except RubricError as error:
