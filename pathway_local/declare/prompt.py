@@ -11,10 +11,9 @@ from pathlib import PurePath
 from pathway_local.declare.forms import Form, forms_in
 from pathway_local.declare.slots import OPEN, levels_in, spelled
 from pathway_local.rubrics.criteria import skeleton
-from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import STRANGE, converted, escaped
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter
+from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter, write_front
 from pathway_local.rubrics.spelling import quoted_name
 from pathway_local.system.safe_yaml import Places
 

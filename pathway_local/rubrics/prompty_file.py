@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import yaml
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
@@ -136,3 +137,21 @@ def checked_turn(role: str, text: str, line: int, where: str) -> Turn:
     except TemplateSyntaxError as error:
         hint = "Insert inputs as {{ name }}, choose with {% if name %}; `rubrics adopt` converts other marks of inputs."
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a text of several lines as a block, where YAML can, and no alias, which our reader refuses."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+_TEXT = "tag:yaml.org,2002:str"
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar(_TEXT, text, style="|" if "\n" in text else None)
+)
+
+
+def write_front(front: Mapping[str, object]) -> str:
+    """Return the keys and values as YAML lines."""
+    return str(yaml.dump(dict(front), Dumper=_Dumper, width=120, allow_unicode=True, sort_keys=False))

@@ -11,11 +11,17 @@ from pathway_local.errors import FormatError, RubricError, UnknownName, UsageErr
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.examples import learns_from_cases, read_examples
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_front, read_text, split_front_matter
+from pathway_local.rubrics.prompty_file import (
+    Prompty,
+    parse_prompty,
+    read_front,
+    read_text,
+    split_front_matter,
+    write_front,
+)
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.private_file import closing_command
@@ -73,48 +79,43 @@ def _place_of(name: str, prompty: Prompty) -> str:
     return f"{prompty.places.where} line {line}, column {column}"
 
 
-KIND = "pair"
-
 _SWAP = "Name A's input and B's: swap: {response_a: response_b}."
 
 
 def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str, Input]) -> Pair | None:
-    """Return the comparison that a rubric's front matter declares, None if it has none. Raises RubricError."""
-    kind = prompty.front.get("kind")
-    if kind not in (None, KIND):
-        raise RubricError(f"{prompty.places.of('kind')}: kind may only be {KIND}", "Correct it, or remove it.")
+    """Return the comparison that `kind` and `swap` make of a rubric; None without them. Raises RubricError."""
+    places, kind = prompty.places, prompty.front.get("kind")
+    if kind not in (None, "pair"):
+        raise RubricError(f"{places.of('kind')}: kind may only be pair", "Correct it, or remove it.")
     if kind is None and "swap" in prompty.front:
-        raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+        raise RubricError(f"{places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
     if kind is None:
-        _refuse_preference(prompty, output_format)
+        _refuse_preference(places, output_format)
         return None
     swap = _swap(prompty, inputs)
     if len(output_format.scores) != 1:
-        said = f"{prompty.places.of('outputs')}: a comparison needs exactly one score"
+        said = f"{places.of('outputs')}: a comparison needs exactly one score"
         raise RubricError(said, "Its values above 0 prefer response A, those below 0 prefer B, and 0 is a tie.")
     [(name, score)] = output_format.scores.items()
     taken = [each for each in output_format.outputs.fields if each in FIELDS or each.startswith(SWAPPED)]
     if taken:
-        said = (
-            f"{prompty.places.of('outputs', 'fields', taken[0])}: a comparison fills the field {taken[0][:60]!r} itself"
-        )
-        raise RubricError(said, "Give the field another name.")
+        said = f"a comparison fills the field {taken[0][:60]!r} itself"
+        raise RubricError(f"{places.of('outputs', 'fields', taken[0])}: {said}", "Give the field another name.")
     if not _is_symmetric(score):
-        said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
+        said = f"{places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
         raise RubricError(said, "Write levels such as {1: A is better, 0: tie, -1: B is better}; the 0 is optional.")
     return Pair(swap, name, score.special)
 
 
-def _refuse_preference(prompty: Prompty, output_format: OutputFormat) -> None:
+def _refuse_preference(places: Places, output_format: OutputFormat) -> None:
     """Raise RubricError if a score prefers A or B: without the inputs that hold them, it would be mere categories."""
     for name, score in output_format.scores.items():
         if score.scale == "nominal" and _is_symmetric(score):
-            where = prompty.places.of("outputs", "fields", name)
-            said = f"{where}: {name} prefers one of two responses, and nothing says which inputs hold them"
+            said = f"{name} prefers one of two responses, and nothing says which inputs hold them"
             hint = (
-                "Name them: swap: {response_a: response_b} with kind: pair, --swap of rubrics adopt, swap= in Python."
+                "Name them: kind: pair with swap: {response_a: response_b}, --swap of rubrics adopt, swap= in Python."
             )
-            raise RubricError(said, hint)
+            raise RubricError(f"{places.of('outputs', 'fields', name)}: {said}", hint)
 
 
 def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -131,14 +132,10 @@ def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
         if named.count(name) > 1:
             raise RubricError(f"{where}: swap names {name[:60]!r} twice", _SWAP)
     for first, second in swap.items():
-        if _rules(inputs[first]) != _rules(inputs[second]):
+        if replace(inputs[first], name="", description="") != replace(inputs[second], name="", description=""):
             said = f"{where}: {first} and {second} differ in empty or default"
             raise RubricError(said, "Declare both alike, or only one order of a case could be judged.")
     return swap
-
-
-def _rules(wanted: Input) -> Input:
-    return replace(wanted, name="", description="")
 
 
 def _is_symmetric(score: ScoreField) -> bool:
@@ -249,7 +246,7 @@ def declare_rubric(
         "outputs": outputs,
         "inputs": {each: {"type": "string"} for each in names},
     }
-    front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
+    front |= {"kind": "pair", "swap": dict(swap)} if swap else {}
     try:
         return parse_rubric(f"---\n{write_front(front)}---\n{template}", name)
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote
