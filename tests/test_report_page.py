@@ -103,6 +103,8 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     rated = reported(run).said
     assert "No person has rated" not in rated and "People have rated only 4 cases under tiny" in rated
     assert "were not drawn at random in this run" in rated
+    markup = Path("may.html").read_text(encoding="utf-8")
+    assert "<code>sample</code>" in markup and "<code>pathway-local runs audit</code>" in markup and "`" not in rated
     with RunFile.open(tmp_path / "may.run") as made:
         add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
     assert "No person has rated cases under two independently." in reported(run).said

@@ -5,6 +5,7 @@ Sections have charts, tables behind them, and what is to be said about each.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
@@ -60,7 +62,7 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"outside": outside, "passage": passage, "passages": passages}
+    made.filters |= {"outside": outside, "passage": passage, "passages": passages, "spoken": spoken}
     made.globals |= {"MOST_ROWS": MOST_ROWS, "MOST_BUTTONS": MOST_BUTTONS, "OPEN_TEXT": OPEN_TEXT}
     return made
 
@@ -92,6 +94,11 @@ def _hashed(text: str) -> str:
 def outside(text: object, longest: int = LONGEST_CELL) -> str:
     """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
     return _cut(str(text), longest, lines=False)
+
+
+def spoken(text: object, longest: int) -> Markup:
+    """A sentence from a note in one line; what stands in backticks, such as a command, is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(outside(text, longest)))))
 
 
 def caution(rater: str, label: str, say: Language) -> str:
