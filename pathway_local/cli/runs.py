@@ -4,11 +4,11 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import asdict
 
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, KeyFile, Run, Yes, option

@@ -12,14 +12,17 @@ import pwd
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pathway_local.errors import RunFileError, TrailChanged, UsageError
 from pathway_local.runs.database import Database, check_schema, connect
 from pathway_local.runs.file_errors import run_file_errors
-from pathway_local.runs.stored_json import ENTRY, to_json
+from pathway_local.runs.record import Stored, to_json
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
@@ -39,16 +42,18 @@ _ALL = "SELECT id, entry, hash FROM audit ORDER BY id"
 HINT = "Compare with a copy of the run, and decide whether its scores can still be used."
 
 
-@dataclass(frozen=True, slots=True)
-class TrailEntry:
-    """One event; `at` is UTC in ISO 8601, `who` has uid, user and host."""
+class TrailEntry(Struct, frozen=True, kw_only=True):
+    """One event; `at` is UTC in ISO 8601, `who` has uid, user and host. Number and hash stand beside its JSON."""
 
-    number: int
+    number: int = 0
     at: str
     event: str
-    who: Mapping[str, Value]
-    facts: Mapping[str, Value]
-    hash: str
+    who: dict[str, Any]
+    facts: dict[str, Any]
+    hash: str = ""
+
+
+_ENTRY = Stored[TrailEntry](TrailEntry)
 
 
 class AuditTrail:
@@ -71,8 +76,8 @@ class AuditTrail:
 
     def entries(self) -> list[TrailEntry]:
         """Return all entries, oldest first, whether their hashes are right or not."""
-        told = [(number, ENTRY.read(self._db.path, text), stored) for number, text, stored in self._db.rows(_ALL)]
-        return [TrailEntry(number, e.at, e.event, e.who, e.facts, stored) for number, e, stored in told]
+        path = self._db.path
+        return [replace(_ENTRY.read(path, text), number=at, hash=end) for at, text, end in self._db.rows(_ALL)]
 
     def entries_about(self, path: Path, key: bytes) -> list[int]:
         """Return the numbers of the entries that record a file with the content that it has now."""

@@ -22,9 +22,18 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
 from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, from_columns, to_columns
+from pathway_local.runs.record import (
+    COLUMNS,
+    SETTING,
+    TEXTS_BY_NAME,
+    VALUES_BY_NAME,
+    CaseOutcome,
+    Record,
+    from_columns,
+    to_columns,
+    to_json,
+)
 from pathway_local.runs.schema import SCHEMA
-from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 

@@ -14,8 +14,8 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import LEFT, SPLIT, content_hash, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_json import to_json
 from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 

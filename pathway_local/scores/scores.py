@@ -16,11 +16,10 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
-from pathway_local.runs.record import Record
+from pathway_local.runs.record import TEXTS_BY_NAME, Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import example_ids, rubrics_rated_by
-from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
