@@ -28,8 +28,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import prepare
 from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content, content_hash
+from pathway_local.runs.audit import AuditTrail, check_content, content_hash
 from pathway_local.runs.merge import Merged, merge_parts
 from pathway_local.runs.purge import purge, purge_cases, remove_rater
 from pathway_local.runs.run_cases import KEEP

@@ -16,8 +16,7 @@ from pathway_local.cli.terminal import data, need_consent, notice, print_json, t
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
-from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
-from pathway_local.runs.content import HASHES, check_content
+from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
 from pathway_local.runs.purge import purge as purge_run

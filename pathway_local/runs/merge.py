@@ -13,8 +13,7 @@ from typing import Any
 from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.runs.audit import AuditTrail, TrailEntry
-from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, recorded_change
+from pathway_local.runs.audit import MERGED, PURGE, REMOVED, AuditTrail, TrailEntry, check_content, recorded_change
 from pathway_local.runs.purge import GONE, TEXT, Notify, holds_texts, marks_of
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns

@@ -9,8 +9,7 @@ from typing import Literal
 from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import LABEL, raters_named
 from pathway_local.rubrics.pair import FIELDS
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
+from pathway_local.runs.audit import PURGE, REMOVED, SPLIT, AuditTrail, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.record import TEXTS_BY_NAME

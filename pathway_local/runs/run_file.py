@@ -10,17 +10,17 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, RubricError, UnknownName
+from pathway_local.errors import RaterChanged, RubricError, RunFileError, UnknownName
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
-from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
+from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.record import (
     COLUMNS,
@@ -36,6 +36,10 @@ from pathway_local.runs.record import (
 from pathway_local.runs.schema import SCHEMA
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
+
+RunKind = Literal["", "self-test"]
+KIND = "kind"
+"""The setting that holds the run's kind, if it is not the usual one."""
 
 KEY_BYTES = 32
 TEXTS = "texts"
@@ -105,7 +109,8 @@ class RunFile:
         self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
-            check_kind(db.path, self.get_setting(KIND) or "", kind)
+            if kind is not None:
+                self._check_kind(kind)
         except BaseException:
             db.close()
             raise
@@ -356,6 +361,15 @@ class RunFile:
         if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
             raise damaged(self.path, "its key is missing")
         return rows[0][0]
+
+    def _check_kind(self, wanted: RunKind) -> None:
+        found = self.get_setting(KIND) or ""
+        if wanted and not found:
+            said = "holds verdicts of cases, and a self-test needs its own run"
+            raise RunFileError(f"{self.path} {said}", "Name another with --run.")
+        if found != wanted:
+            said = f"{self.path} holds a self-test of judges: its verdicts are about changed cases"
+            raise RunFileError(said, "`pathway-local judges test` continues it. Name a run of `judge` here.")
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""

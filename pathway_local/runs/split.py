@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pathway_local.case import part_of_case
 from pathway_local.errors import OutputExists, UsageError
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import LEFT, SPLIT, content_hash, recorded_change
+from pathway_local.runs.audit import LEFT, SPLIT, AuditTrail, content_hash, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.record import to_json
