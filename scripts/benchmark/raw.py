@@ -14,11 +14,11 @@ import psutil
 from msgspec.structs import replace
 
 from benchmark.processes import below, kill
-from pathway_local.engines.vllm import engine_options, use_cpu
+from pathway_local.engines.vllm import CPU_PART, engine_options, use_cpu
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, Pass
 from pathway_local.sealing.launch import settle
-from pathway_local.system.machine import is_cpu_build
+from pathway_local.system.machine import free_memory, is_cpu_build
 
 LAST_LINES = 30
 _SPAWN = multiprocessing.get_context("spawn")
@@ -71,6 +71,7 @@ def _serve(pipe: Connection, config: EngineConfig, log: str) -> None:
     options["structured_outputs_config"] = {"backend": "guidance"}
     if is_cpu_build():
         use_cpu(eager=bool(options["enforce_eager"]))
+        options.setdefault("kv_cache_memory_bytes", free_memory() // CPU_PART)
     from vllm import LLM
 
     llm = LLM(**options)
