@@ -195,9 +195,7 @@ def _add(whole: "hashlib._Hash", db: Database, table: str) -> None:
     numbers = [name for name, kind in columns if kind in ("INTEGER", "REAL")]
     texts = [f"CAST({name} AS BLOB)" for name, kind in columns if kind not in ("INTEGER", "REAL")]
     whole.update(repr((table, columns)).encode())
-    [(key,)] = db.rows(
-        "SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk)", table
-    )
+    key = ", ".join(name for (name,) in db.rows("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", table))
     rows = db.stream(f"SELECT {', '.join([*numbers, *texts])} FROM {table} {_USED.get(table, '')} ORDER BY {key}")
     while block := list(islice(rows, _BLOCK)):
         by_column = list(zip(*block, strict=True))

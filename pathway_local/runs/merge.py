@@ -21,7 +21,7 @@ from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import SETTING as PART
 from pathway_local.runs.split import Part, part_of
 from pathway_local.system.private_file import WriterLock
-from pathway_local.verdict import Failure, Value, Verdict
+from pathway_local.verdict import Failure, Verdict
 
 _BATCH = 1_000
 _SEEN = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE rater_id = ?"
@@ -110,9 +110,10 @@ def _refuse_foreign(run: RunFile, part: RunFile) -> tuple[Part, Sequence[TrailEn
     if at is None:
         raise RunFileError(f"{names}: it was split off a later state", "Merge into that run, not into an older copy.")
     if run.get_setting(SETTING) is not None and part.get_setting(SETTING) is not None:
-        (mine, my_id), (theirs, their_id) = remembered_columns(run), remembered_columns(part)
-        differ = [f"the input {name}" for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]]
-        if my_id != their_id or run.get_setting(PSEUDONYMS) != part.get_setting(PSEUDONYMS):
+        mine, theirs = remembered_columns(run), remembered_columns(part)
+        both = mine.mapping.keys() & theirs.mapping.keys()
+        differ = [f"the input {name}" for name in both if mine.mapping[name] != theirs.mapping[name]]
+        if mine.id != theirs.id or run.get_setting(PSEUDONYMS) != part.get_setting(PSEUDONYMS):
             differ.append("the ids")
         if differ:
             raise RunFileError(f"{part.path} has another column of {differ[0]} than {run.path}", "Leave it out.")
@@ -162,13 +163,12 @@ def _take_settings(run: RunFile, part: RunFile) -> None:
             raise RunFileError(f"{bare.path} was judged without texts, {other.path} holds some", f"Remove them: {how}.")
     known = run.settings()
     for name, value in part.settings().items():
-        mine = known.get(name)
-        if name == SETTING and isinstance(mine, dict) and isinstance(value, dict):
-            mapping: dict[str, Value] = {**remembered_columns(part)[0], **remembered_columns(run)[0]}
-            run.set_setting(name, {**value, **mine, "mapping": mapping})
-        elif name == KEEP and mine is not None:
+        if name == SETTING and name in known:
+            mine, theirs = remembered_columns(run), remembered_columns(part)
+            run.set_setting(name, {"mapping": {**theirs.mapping, **mine.mapping}, "id": mine.id})
+        elif name == KEEP and name in known:
             remember_kept(run, [str(each) for each in value] if isinstance(value, list) else None)
-        elif mine is None and name != PART:
+        elif name not in (*known, PART):
             run.set_setting(name, value)
 
 

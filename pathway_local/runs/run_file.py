@@ -29,6 +29,7 @@ from pathway_local.runs.record import (
     VALUES_BY_NAME,
     CaseOutcome,
     Record,
+    Stored,
     from_columns,
     to_columns,
     to_json,
@@ -324,10 +325,10 @@ class RunFile:
         wanted = {i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)}
         return self._stream(wanted, cases)
 
-    def get_setting(self, name: str) -> Value:
-        """Return a stored JSON value; None if nothing is stored under that name."""
+    def get_setting(self, name: str, kind: Stored[Any] = SETTING) -> Any:
+        """Return a stored JSON value of this kind; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
-        return SETTING.read(self.path, rows[0][0]) if rows else None
+        return kind.read(self.path, rows[0][0]) if rows else None
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
