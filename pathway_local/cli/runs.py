@@ -215,13 +215,13 @@ def merge(
     run: Run,
     parts: Annotated[list[Path], typer.Argument(metavar="PART", help="Parts of the run, as `runs split` made them.")],
 ) -> None:
-    """Add what judges said in parts to the run that was split; all of it or nothing. Parts stay as they are.
+    """Put what judges said in parts into the run that was split; all of it or nothing. Parts stay as they are.
 
     You may merge parts that are not judged to the end, go on judging them, and merge them again.
     """
     read_privately(run, *parts)
-    merged = merge_parts(run, parts, sys.argv, notice)
-    talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
+    outcomes = merge_parts(run, parts, sys.argv, notice)
+    talk.say(f"merged: {len(parts)} parts; {run} has {outcomes:,} outcomes")
 
 
 def _counted(ratings: Mapping[str, int]) -> str:

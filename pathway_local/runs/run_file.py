@@ -51,12 +51,12 @@ PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _OTHER = "row <> ?2 OR metadata <> json_patch(metadata, ?3)"
-_ADD_CASE = f"""
+ADD_CASE = f"""
     INSERT INTO cases (case_id, row, metadata) VALUES (?1, ?2, ?3)
     ON CONFLICT (case_id) DO UPDATE SET row = ?2, metadata = json_patch(metadata, ?3) WHERE {_OTHER}
 """
 _MOVE_CASE = f"UPDATE cases SET row = ?2, metadata = json_patch(metadata, ?3) WHERE case_id = ?1 AND ({_OTHER})"
-_KEYS = "SELECT case_id, key FROM cases WHERE case_id IN ({})"
+KEYS_OF = "SELECT case_id, key FROM cases WHERE case_id IN ({})"
 # A verdict stays behind a failure, and behind a verdict on other texts.
 _REPLACE = """
     DELETE FROM outcomes
@@ -274,8 +274,8 @@ class RunFile:
         stored = [_case_columns(each.case, keep) for each in outcomes]
         with self._db.writing():
             [(last,)] = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")
-            self._db.execute_all(_ADD_CASE, stored)
-            found = dict(self._db.rows_among(_KEYS, [case_id for case_id, *_ in stored]))
+            self._db.execute_all(ADD_CASE, stored)
+            found = dict(self._db.rows_among(KEYS_OF, [case_id for case_id, *_ in stored]))
             keys = [found[case_id] for case_id, *_ in stored]
             again, rows = [], []
             for key, each, column in zip(keys, outcomes, columns, strict=True):
