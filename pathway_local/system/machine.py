@@ -93,9 +93,8 @@ def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgrou
 def _multiplies_bf16(proc: Path) -> bool:
     """Whether the processor lists bfloat16 among its features, as x86 and ARM kernels do; true if it lists none."""
     path = proc / "cpuinfo"
-    told = re.search(
-        r"^(?:flags|Features)\b.*", path.read_text("utf-8", "replace") if path.exists() else "", re.MULTILINE
-    )
+    text = path.read_text("utf-8", "replace") if path.exists() else ""
+    told = re.search(r"^(?:flags|Features)\b.*", text, re.MULTILINE)
     return told is None or not _BF16.isdisjoint(told[0].split())
 
 
