@@ -12,10 +12,9 @@ from pathway_local.engines.supervised_engine import Notify, SupervisedEngine, Wa
 from pathway_local.errors import EngineDied, EngineError, Stopped
 from pathway_local.passes import EngineFacts, Pass, PassResult
 
-CULPRITS = 10
-"""Cases set aside in a row, without a result between them, after which we give an engine up: any case seems to kill
-it. Without this limit a broken engine would be restarted twice for each of a million cases. An engine beside others is
-given up after as many deaths in a row: its cases go to the others, so it would never set one aside."""
+DEATHS = 12
+"""Deaths in a row, without a result between them, after which we give an engine up: any case seems to kill it. Without
+this limit a broken engine would be restarted for each of a million cases."""
 
 LOADED = 0.1
 """Seconds after which we look whether an engine is loaded again, while others work."""
@@ -215,17 +214,14 @@ class Engines:
             one.strikes -= one.died_in is host and one.strikes > 1
         culprit = held[0].item.id
         self._done.append(PassResult(culprit, finish="error", error="the engine died twice while it held this case"))
-        host.culprits += 1
-        # Take the next pass from the end of the queue: bad rows often lie side by side, and CULPRITS neighbours in a
-        # row would look like an engine that any case kills.
+        # Take the next pass from the end of the queue: bad rows often lie side by side, and would look like an engine
+        # that any case kills.
         self._waiting.rotate(1)
         return []
 
     def _restart(self, host: SupervisedEngine) -> None:
-        if host.culprits >= CULPRITS:
-            self._give_up(host, EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT))
-        elif len(self.hosts) > 1 and host.deaths >= CULPRITS:
-            said = f"the engine died {CULPRITS} times in a row without a result"
+        if host.deaths >= DEATHS:
+            said = f"the engine died {DEATHS} times in a row without a result"
             self._give_up(host, EngineDied(said, _LEAVE_OUT))
         else:
             self._load(host)

@@ -34,7 +34,7 @@ class SupervisedEngine:
 
     `hang_limit` is in seconds; the default is the engine's own. `log` receives everything that the engine prints while
     it loads. `held` are the passes in flight; their number stays below `most`, and `finished` are the latest that this
-    process has answered. `deaths` and `culprits` count in a row, without a result between them.
+    process has answered. `deaths` counts in a row, without a result between them.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class SupervisedEngine:
         self.held: dict[str, Waiting] = {}
         self.finished: dict[str, None] = {}
         self.most = self._kind.window(config)
-        self.deaths = self.culprits = 0
+        self.deaths = 0
         self._memory_ran_out, self._cause = False, ""
         self._heard = 0.0
         """When the process last said something, or got its first pass; by `time.monotonic`."""
@@ -106,7 +106,7 @@ class SupervisedEngine:
                         del self.held[result.id]
                         self.finished[result.id] = None
                     found += message.results
-                    self.deaths = self.culprits = 0
+                    self.deaths = 0
         if messages:
             self._heard = time.monotonic()
         while len(self.finished) > REMEMBERED:
