@@ -101,9 +101,8 @@ def compare(
     """
     names = [each for each in Variant if each in asked or (each is Variant.CONSTRAINED and Variant.FREE in asked)]
     runs: Runs = {name: [] for name in names}
-    raw = [each for each in names if each is not Variant.JUDGE]
-    groups = [raw, [each for each in names if each not in raw]] if alone else [names]
-    for group in groups:
+    raw: list[Variant] = [each for each in names if each is not Variant.JUDGE]
+    for group in [raw, [each for each in names if each not in raw]] if alone else [names]:
         try:
             for name in group:
                 stage.measure(name, min(count, 128) if alone else 8, WARM_UP)
