@@ -27,7 +27,7 @@ class Sampling:
 GREEDY = Sampling()
 
 
-class Pass(Struct, frozen=True):
+class Pass(Struct, frozen=True, tag=True):
     """One generation. Its prompt `ids` end with the pre-filled start of the reply, if any.
 
     `grammar` is an llguidance Lark grammar for the reply; None leaves the reply free. `stop_ids` end the

@@ -27,9 +27,6 @@ class AnotherEngine:
         assert isinstance(answer, PassResult)
         return [PassResult(item.id, answer.ids, logprobs=answer.logprobs)]
 
-    def close(self) -> None:
-        self._held.clear()
-
 
 def load(config: EngineConfig, _beat: Callable[[], None]) -> AnotherEngine:
     return AnotherEngine(config)

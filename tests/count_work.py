@@ -74,7 +74,7 @@ def main(judge: str, name: str, details: str, count: str, folder: str, settings:
         print(json.dumps(counted(engine, judge, name, detail, int(count), Path(folder), number)))
         engine.forget()
         engine._engine.step.reset_mock()
-    engine.close()
+    engine._engine.engine_core.shutdown(timeout=0)
 
 
 def counted(

@@ -38,6 +38,10 @@ class GpuLoop(VllmEngine):
         self.executor = self.core.model_executor
         assert self.core.async_scheduling and self.core.batch_queue_size > 1, "this is not the loop of a GPU"
 
+    def close(self) -> None:
+        """Free the model's memory."""
+        self.vllm.engine_core.shutdown(timeout=0)
+
     def results(self) -> list[PassResult]:
         """Step until some passes have finished; empty only if none is in flight."""
         while not (done := self.step()) and self._held:

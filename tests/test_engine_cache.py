@@ -12,8 +12,7 @@ import pytest
 from benchmark.instant_engine import INSTANT, REPLY
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from pathway_local.engines.allocation import LoadPlan
-from pathway_local.engines.engine import WINDOW
+from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging import preparation
 from pathway_local.judging.engine_cache import EngineCache

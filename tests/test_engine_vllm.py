@@ -24,7 +24,6 @@ from pathway_local.engines.vllm import (
     EXACT_HEAD,
     FITTED,
     VllmEngine,
-    _cpu_cache,
     _has_plain_head,
     _prepared,
     engine_options,
@@ -237,18 +236,18 @@ def test_a_gpu_computes_logits_in_float32(tiny_judge: Path, monkeypatch: pytest.
     assert found == (None if cpu else EXACT_HEAD)
 
 
-def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_within_a_quarter_of_memory(
-    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("settings", "free", "cache"),
+    [
+        # key and value, layers, heads, head size, bytes; then the context, and what is in flight
+        ({"max_num_seqs": 3}, 1 << 40, 2 * 2 * 2 * 32 * 4 * (2048 + 3 * 1024)),
+        ({}, 32 << 20, 8 << 20),
+        ({"kv_cache_memory_bytes": 7 << 20}, 32 << 20, 7 << 20),
+    ],
+)
+def test_vllm_is_told_its_cache_and_to_cut_the_context_to_it(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], free: int, cache: int
 ) -> None:
-    token = 2 * 2 * 2 * 32 * 2  # key and value, layers, heads, head size, bytes
-    config = EngineConfig(str(tiny_judge), max_model_len=2048)
-    assert _cpu_cache(config, 64) == 2048 * token + 64 * 1024 * token
-    assert _cpu_cache(EngineConfig(str(tiny_judge), "float32", 2048), 3) == 2 * (2048 + 3 * 1024) * token
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
-    assert _cpu_cache(config, 64) == 8 << 20
-
-
-def test_vllm_is_told_to_cut_the_context_to_its_cache(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import vllm
     from vllm.v1.core.kv_cache_utils import get_kv_cache_configs
 
@@ -257,13 +256,14 @@ def test_vllm_is_told_to_cut_the_context_to_its_cache(tiny_judge: Path, monkeypa
 
     def load(described: Any, *_: object, **__: object) -> None:
         model = described.model_config
-        raise Told(model.max_model_len, model.original_max_model_len)
+        raise Told(model.max_model_len, model.original_max_model_len, described.cache_config.kv_cache_memory_bytes)
 
     monkeypatch.setattr(os, "environ", dict(os.environ))
     monkeypatch.setattr(vllm.LLMEngine, "from_vllm_config", load)
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: free)
     with pytest.raises(Told) as told:
-        VllmEngine(EngineConfig(str(tiny_judge), "float32", 2048))
-    assert told.value.args == (2048, FITTED)
+        VllmEngine(EngineConfig(str(tiny_judge), "float32", 2048, settings))
+    assert told.value.args == (2048, FITTED, cache)
     assert f"original_max_model_len == {FITTED}" in inspect.getsource(get_kv_cache_configs)
 
 

@@ -15,8 +15,7 @@ import pytest
 from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 
-from pathway_local.engines.allocation import LoadPlan, load_plan, parts_for
-from pathway_local.engines.engine import Fitted
+from pathway_local.engines.engine import Fitted, LoadPlan, load_plan, parts_for
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
@@ -240,7 +239,7 @@ JUDGE = JudgeSpec(name="j", source="a/b", weights_gb=3, context=40960)
 
 @pytest.fixture
 def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("engines.allocation", "judges.placement"):
+    for module in ("engines.engine", "judges.placement"):
         monkeypatch.setattr(f"pathway_local.{module}.uses_gpu", lambda: True)
 
 

@@ -13,8 +13,6 @@ from pathway_local.engines.wire import (
     LENGTH,
     TO_ENGINE,
     Alive,
-    Close,
-    Died,
     Failed,
     Frames,
     FromEngine,
@@ -22,7 +20,6 @@ from pathway_local.engines.wire import (
     Ready,
     Results,
     ToEngine,
-    Work,
     frame,
 )
 from pathway_local.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
@@ -49,8 +46,7 @@ facts = EngineFacts("vllm", "1", 4096, "float32", "cpu", "off")
 @settings(suppress_health_check=[HealthCheck.too_slow])  # drawing takes long on a busy machine
 @given(st.lists(passes, max_size=8), st.integers(1, 5000))
 def test_passes(given_passes: list[Pass], piece: int) -> None:
-    sent = list(map(Work, given_passes))
-    assert _through(Frames(TO_ENGINE), b"".join(map(frame, sent)), piece) == sent
+    assert _through(Frames(TO_ENGINE), b"".join(map(frame, given_passes)), piece) == given_passes
 
 
 def test_a_seed_is_the_cases_own_or_none_at_all() -> None:
@@ -61,7 +57,7 @@ def test_a_seed_is_the_cases_own_or_none_at_all() -> None:
 
 @given(st.lists(results, max_size=4), st.integers(1, 500))
 def test_all_else(given_results: list[PassResult], piece: int) -> None:
-    told: list[ToEngine] = [Load("module:load", config), Close()]
+    told: list[ToEngine] = [Load("module:load", config)]
     assert _through(Frames(TO_ENGINE), b"".join(map(frame, told)), piece) == told
     failed = Failed("EngineError", "OSError", "why", "what to do", memory=True)
     said: list[FromEngine] = [
@@ -69,7 +65,6 @@ def test_all_else(given_results: list[PassResult], piece: int) -> None:
         failed,
         Alive(),
         Results(tuple(given_results)),
-        Died("OSError", memory=False),
     ]
     assert _through(Frames(FROM_ENGINE), b"".join(map(frame, said)), piece) == said
 

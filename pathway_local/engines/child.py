@@ -2,7 +2,7 @@
 
 REQUESTS and REPLIES are pipes, GATE is a local socket to the parent's `gatekeeper`, or -1. The process seals itself
 before it imports anything that opens a connection or starts a thread. Then it loads the engine and answers passes until
-its parent tells it to close, or is gone.
+its parent kills it, or is gone.
 """
 
 import os
@@ -13,24 +13,20 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from pathway_local.engines.wire import (
     TO_ENGINE,
     Alive,
-    Close,
-    Died,
     Failed,
     Frames,
     FromEngine,
     Load,
     Ready,
     Results,
-    ToEngine,
-    Work,
     frame,
     write_whole,
 )
@@ -60,36 +56,33 @@ class Stepper(Protocol):
     def step(self) -> list[PassResult]:
         """Work on the passes in flight for a short while; return those that finished, possibly none."""
 
-    def close(self) -> None:
-        """Free the model's memory."""
-
 
 class Channel:
-    """The child's end of the pipes. After `first` a thread reads, so that the parent never waits until it can write."""
+    """The child's end of the pipes. After `listen` a thread reads, so that the parent can always write."""
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies
-        self._arrived: queue.SimpleQueue[ToEngine] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._frames = Frames(TO_ENGINE)
         self._last_beat = 0.0
 
-    def first(self) -> ToEngine:
+    def load(self) -> Load:
         """Wait for the first message, without a thread."""
         while self._arrived.empty():
             self._read()
-        return self._arrived.get()
+        first: Load = self._arrived.get()
+        return first
 
     def listen(self) -> None:
         """Start the thread that reads."""
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def take(self, *, wait: bool) -> Iterator[ToEngine]:
-        """Yield all messages that have arrived; with `wait`, at least one."""
-        if wait:
-            yield self._arrived.get()
-        with suppress(queue.Empty):
-            while True:
-                yield self._arrived.get_nowait()
+    def passes(self, *, wait: bool) -> list[Pass]:
+        """Return all passes that have arrived; with `wait`, at least one."""
+        found = [self._arrived.get()] if wait else []
+        while not self._arrived.empty():
+            found.append(self._arrived.get())
+        return found
 
     def send(self, message: FromEngine) -> None:
         """Write one message, whole."""
@@ -102,29 +95,28 @@ class Channel:
             self.send(Alive())
 
     def _listen(self) -> None:
-        while self._read():
-            pass
+        while True:
+            self._read()
 
-    def _read(self) -> bool:
-        """Read once; return False at the end, which is like a close."""
+    def _read(self) -> None:
+        """Read once. Ends this process if the parent is gone."""
         piece = os.read(self._requests, 1 << 20)
-        for message in self._frames.feed(piece) if piece else (Close(),):
+        if not piece:
+            os._exit(0)
+        for message in self._frames.feed(piece):
             self._arrived.put(message)
-        return bool(piece)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Serve one engine; return the exit status."""
+def main(arguments: Sequence[str]) -> None:
+    """Serve one engine, until it fails."""
     wanted: Any = arguments[0]
     requests, replies, gate = map(int, arguments[1:])
     for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
         os.set_inheritable(pipe, False)
     settle()
     channel = Channel(requests, replies)
-    first = channel.first()
-    if not isinstance(first, Load):
-        return 0
-    files = engine_files(first.config.model)
+    asked = channel.load()
+    files = engine_files(asked.config.model)
     seal = close_off(wanted, gate, files)
     _end_with_parent(requests, replies)
     try:
@@ -133,20 +125,18 @@ def main(arguments: Sequence[str]) -> int:
         if wanted == "required":
             seal.require()
         channel.listen()
-        if first.log:
+        if asked.log:
             os.environ.update(LOGGING)
-        engine = _load(first, channel.beat)
+        engine = _load(asked, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent reports it
         traceback.print_exc()  # an exception behind it may be the cause
         channel.send(_cause(error))
-        return 1
+        return
     channel.send(Ready(engine.facts, seal))
     try:
         _serve(engine, channel)
     except Exception as error:  # noqa: BLE001  its text may quote a case: send its kind alone
-        channel.send(Died(type(error).__name__, _is_memory(error)))
-        return 1
-    return 0
+        channel.send(Failed(kind=type(error).__name__, memory=_is_memory(error)))
 
 
 def _end_with_parent(requests: int, replies: int) -> None:
@@ -181,14 +171,11 @@ def _load(asked: Load, beat: Callable[[], None]) -> Stepper:
     return load(asked.config, beat)
 
 
-def _serve(engine: Stepper, channel: Channel) -> None:
+def _serve(engine: Stepper, channel: Channel) -> NoReturn:
     held = 0
     while True:
-        for message in channel.take(wait=not held):
-            if not isinstance(message, Work):
-                engine.close()
-                return
-            engine.submit(message.item)
+        for item in channel.passes(wait=not held):
+            engine.submit(item)
             held += 1
         finished = engine.step()
         held -= len(finished)
@@ -210,7 +197,7 @@ def _is_memory(error: BaseException) -> bool:
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
+    main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # engines leave threads and exit handlers behind, which can hang
+    os._exit(1)  # engines leave threads and exit handlers behind, which can hang

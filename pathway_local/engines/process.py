@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, ToEngine, frame
+from pathway_local.engines.wire import FROM_ENGINE, Frames, FromEngine, Load, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import TEMPORARY, start_process
@@ -155,16 +155,6 @@ class EngineProcess:
         if self._process.returncode is not None:
             return True
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-    def close(self, patience: float = 10.0) -> None:
-        """Ask the process to free its memory and end; kill it after `patience` seconds."""
-        self.note_shared_memory()
-        self.send(Close())
-        with suppress(Gone):
-            until = time.monotonic() + patience
-            while (left := until - time.monotonic()) > 0:
-                self.receive(left)
-        self.kill()
 
     def kill(self) -> str:
         """Kill the process and its workers; return in words how it ended. Raises EngineDied if it does not end."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.start_error import look_there, start_error
-from pathway_local.engines.wire import Died, Failed, Load, Ready, Results, Work
+from pathway_local.engines.wire import Failed, Load, Ready, Results
 from pathway_local.errors import EngineDied, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal, Wanted
@@ -90,7 +90,7 @@ class SupervisedEngine:
         if not self.held:
             self._heard = time.monotonic()
         self.held[one.item.id] = one
-        self.process.send(Work(one.item))
+        self.process.send(one.item)
 
     def receive(self) -> list[PassResult]:
         """Return the results that have arrived, possibly none. Raises Gone if the process has ended."""
@@ -99,7 +99,7 @@ class SupervisedEngine:
         messages = self.process.receive(0.0)
         for message in messages:
             match message:
-                case Died():
+                case Failed():
                     self._memory_ran_out |= message.memory
                     self._cause = message.kind
                 case Results():
@@ -134,10 +134,10 @@ class SupervisedEngine:
         return how, held, memory
 
     def close(self) -> None:
-        """End the process and free the model's memory. Raises EngineDied if it does not end."""
+        """Kill the process, which frees the model's memory. Raises EngineDied if it does not end."""
         process, self.process = self.process, None
         if process:
-            process.close()
+            process.kill()
 
     def _ready(self, process: EngineProcess, stopped: Callable[[], bool]) -> Ready | Failed:
         """Wait until the engine is loaded; return what was loaded, or what the process said before it ended."""

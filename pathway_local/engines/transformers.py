@@ -89,10 +89,6 @@ class TransformersEngine:
         self._held = [item for item in self._held if item.id not in taken]
         return self._generate(batch)
 
-    def close(self) -> None:
-        """Free the model's memory."""
-        del self._model, self._grammars
-
     def _refusal(self, item: Pass) -> str:
         """Return why a pass can't be generated; empty if it can."""
         if excess := item.excess(self.facts.max_model_len):

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
 from pathway_local.judges.engine_settings import MEMORY_SHARE, check_settings
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.model_config import class_names, context, heads, text_config, whole
+from pathway_local.judges.model_config import class_names
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -153,6 +153,9 @@ class VllmEngine:
         # Sized like vLLM's offline class: for throughput, not for the first token.
         described = EngineArgs(**options).create_engine_config(UsageContext.LLM_CLASS)
         described.model_config.original_max_model_len = FITTED
+        if is_cpu_build() and described.cache_config.kv_cache_memory_bytes is None:
+            seats = described.scheduler_config.max_num_seqs
+            described.cache_config.kv_cache_memory_bytes = _cpu_cache(described.model_config, seats)
         self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
         note = "" if version.startswith(TESTED) else f"vLLM {version} is not tested, and judges more slowly"
@@ -195,10 +198,6 @@ class VllmEngine:
         if self._held:
             done += [self._result(output) for output in self._engine.step() if output.finished]
         return done
-
-    def close(self) -> None:
-        """End vLLM's workers and free the model's memory."""
-        self._engine.engine_core.shutdown(timeout=0)  # with a timeout vLLM sends a signal that is blocked, and waits
 
     def _refuse(self, item: Pass, reason: str) -> None:
         self._refused.append(PassResult(item.id, finish="error", error=reason))
@@ -280,7 +279,7 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "load_format": "safetensors",
         "enable_prefix_caching": True,
         "max_model_len": config.max_model_len,
-        **(_cpu_options(config) if on_cpu else {}),
+        **(_cpu_options() if on_cpu else {}),
         **config.settings,
         "model": config.model,
         "dtype": config.dtype,
@@ -294,28 +293,19 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
     }
 
 
-def _cpu_options(config: EngineConfig) -> dict[str, object]:
+def _cpu_options() -> dict[str, object]:
     """Run eagerly, since compiling pays off only for long jobs of large models."""
-    sequences = config.settings.get("max_num_seqs")
-    sequences = sequences if isinstance(sequences, int) else CPU_SEQUENCES
     return {
         "enforce_eager": True,
         "block_size": CPU_BLOCK,
-        "max_num_seqs": sequences,
+        "max_num_seqs": CPU_SEQUENCES,
         # vLLM 0.32 dies of a seeded request whose prompt it takes in two parts: a CPU generator has no offset.
         "enable_chunked_prefill": False,
-        "kv_cache_memory_bytes": _cpu_cache(config, sequences),
     }
 
 
-def _cpu_cache(config: EngineConfig, sequences: int) -> int:
-    """Return the bytes of the cache on the processor. Layers that keep less than every token are not told apart."""
-    described, room = read_json(Path(config.model) / "config.json"), free_memory() // CPU_PART
-    text, tokens = text_config(described), config.max_model_len or context(described)
-    layers, (every, shared) = whole(text, "num_hidden_layers", "n_layer"), heads(described)
-    hidden = whole(text, "hidden_size", "n_embd", "d_model")
-    size = whole(text, "head_dim") or (hidden // every if hidden and every else None)
-    if not (tokens and layers and every and size):
-        return room
-    token = 2 * layers * (shared or every) * size * (4 if config.dtype == "float32" else 2)
-    return min(room, token * (tokens + CPU_FEW * max(1, sequences)))
+def _cpu_cache(model: Any, sequences: int) -> int:
+    """Return the bytes of the cache on the processor, from vLLM's description of the model."""
+    numbers = model.get_total_num_hidden_layers() * model.get_total_num_kv_heads() * model.get_head_size()
+    needed = 2 * numbers * model.dtype.itemsize * (model.max_model_len + CPU_FEW * sequences)
+    return int(min(free_memory() // CPU_PART, needed))

@@ -26,16 +26,6 @@ class Load(Struct, frozen=True, tag=True):
     log: bool = False
 
 
-class Work(Struct, frozen=True, tag=True):
-    """To the engine's process: a pass."""
-
-    item: Pass
-
-
-class Close(Struct, frozen=True, tag=True):
-    """To the engine's process: free the memory and end."""
-
-
 class Ready(Struct, frozen=True, tag=True):
     """From the engine's process, once: what was loaded, under which seal."""
 
@@ -44,7 +34,10 @@ class Ready(Struct, frozen=True, tag=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """From the engine's process: why nothing was loaded. `error` names an error of ours, `kind` any other."""
+    """From the engine's process, at its end: why it ends. `error` names an error of ours, `kind` any other.
+
+    Once passes have arrived, it names the kind alone, since an error's text may quote a case.
+    """
 
     error: str = ""
     kind: str = ""
@@ -63,15 +56,8 @@ class Results(Struct, frozen=True, tag=True):
     results: tuple[PassResult, ...]
 
 
-class Died(Struct, frozen=True, tag=True):
-    """From the engine's process, at its end: the kind of error, and whether memory ran out."""
-
-    kind: str
-    memory: bool
-
-
-ToEngine = Load | Work | Close
-FromEngine = Ready | Failed | Alive | Results | Died
+ToEngine = Load | Pass
+FromEngine = Ready | Failed | Alive | Results
 
 TO_ENGINE: "Decoder[ToEngine]" = Decoder(ToEngine)
 FROM_ENGINE: "Decoder[FromEngine]" = Decoder(FromEngine)

@@ -36,13 +36,6 @@ def whole(config: Config, *keys: str) -> int | None:
     return None
 
 
-def heads(config: Config) -> tuple[int | None, int | None]:
-    """Return the numbers of attention heads, and of key-value heads where several of the others share one."""
-    text = text_config(config)
-    shared = whole(text, "num_key_value_heads", "num_kv_heads")
-    return whole(text, "num_attention_heads", "n_head"), shared
-
-
 def context(config: Config) -> int | None:
     """Return the most tokens that the model supports."""
     return whole(text_config(config), "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import UsageError

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local import __version__
-from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, installed_packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec

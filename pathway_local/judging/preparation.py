@@ -11,8 +11,7 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.allocation import LoadPlan, load_plan
-from pathway_local.engines.engine import WINDOW
+from pathway_local.engines.engine import WINDOW, LoadPlan, load_plan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, chat_of

@@ -25,13 +25,11 @@ import struct
 from collections.abc import Sequence
 from typing import Literal
 
-Policy = Literal["no-sockets", "no-new-sockets", "no-connections", "ask"]
+Policy = Literal["no-sockets", "no-connections", "ask"]
 """How much a filter refuses. Every policy refuses io_uring, whose operations no filter sees, what looks into other
 processes or joins their namespaces, and new namespaces, in which a process gets all rights back.
 
-"no-sockets" refuses every socket but a local pair.
-"no-new-sockets" is like it, but a socket that the process has bound before may listen and accept. It holds for all
-threads, also those that libraries have started before.
+"no-sockets" refuses every socket but a local pair; one that the process has bound before may listen and accept.
 "no-connections" refuses to connect, to accept, to send to an address, and every socket but TCP streams, streams and
 sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. It allows bind and listen, which CUDA and an engine
 in a single process use without ever accepting. It changes no file's mode, owner or attributes.
@@ -101,12 +99,13 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
-def install(policy: Policy, spared: int = -1) -> int:
+def install(policy: Policy, spared: int = -1, *, every_thread: bool = False) -> int:
     """Put this thread, and all threads and processes that it starts from now on, under a policy.
 
-    With "ask", return the descriptor on which the kernel's questions arrive. `sendmsg` on the descriptor `spared` needs
-    no answer: this process hands the other descriptor over it, and nobody could answer before that. Raises OSError
-    if the kernel has no such filters.
+    With `every_thread` it holds for all threads, also those that libraries have started before. With "ask", return the
+    descriptor on which the kernel's questions arrive. `sendmsg` on the descriptor `spared` needs no answer: this
+    process hands the other descriptor over it, and nobody could answer before that. Raises OSError if the kernel has no
+    such filters.
     """
     # "HBBI" is the layout of a sock_filter: 8 bytes. The kernel wants their number and a pointer to them.
     code = b"".join(struct.pack("HBBI", *step) for step in _code(policy, spared))
@@ -115,9 +114,9 @@ def install(policy: Policy, spared: int = -1) -> int:
     # Without this the kernel refuses a filter to ordinary users: a set-uid program under it could be tricked.
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    flags = {"ask": _NEW_LISTENER, "no-new-sockets": _ALL_THREADS}.get(policy, 0)
+    flags = _NEW_LISTENER * (policy == "ask") | _ALL_THREADS * every_thread
     listener: int = libc.syscall(numbers()["seccomp"], _SET_FILTER, flags, ctypes.byref(program))
-    if listener > 0 and policy == "no-new-sockets":
+    if listener > 0 and every_thread:
         raise OSError(errno.EACCES, "a thread is under another filter")  # the kernel returns the thread's number
     if listener < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -161,10 +160,8 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     rules |= {name: _refuse(errno.EPERM) for name in _REFUSED}
     # A pair of datagram sockets can send to any address; a pair of streams reaches only its other end.
     rules["socketpair"] = _unless(1, local if policy == "ask" else (_STREAM,), no, mask=_TYPE)
-    if policy == "no-new-sockets":
-        return rules | {"socket": no, "bind": no}
     if policy == "no-sockets":
-        return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
+        return rules | {"socket": no, "bind": no}
     rules["socket"] = _socket(local, no)
     # A library that sets modes goes on as if it had: a new file is its user's alone.
     rules |= {name: _refuse(0 if "chmod" in name else errno.EPERM) for name in _ON_FILES}

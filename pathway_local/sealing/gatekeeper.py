@@ -16,15 +16,13 @@ import select
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from errno import EACCES, ENOENT
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from pathlib import Path
 
 from pathway_local.sealing.filter import numbers
-from pathway_local.system.private_process import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
 _QUESTION = struct.Struct("=QIIiIQ6Q")
@@ -42,25 +40,13 @@ _NCCL = b"/tmp/nccl-socket-"
 _LISTENS = "0A"
 """A listening socket's state in /proc/net/tcp."""
 
-Address = IPv4Address | IPv6Address
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One system call that waits for an answer."""
-
-    id: int
-    process: int
-    number: int
-    arguments: tuple[int, ...]
-
 
 class Gatekeeper:
     """Answers on its own thread until the last process under the filter has ended.
 
     The engine's process inherits `child_end` and sends over it the descriptor on which the kernel asks.
     AF_UNIX may reach paths inside `folder`, and IP may reach loopback. In its own network namespace everything there
-    belongs to the engine; elsewhere it may not reach a port on which another program listens.
+    belongs to the engine; elsewhere it may not reach a port on which a socket listens that it has not bound itself.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,29 +78,27 @@ class Gatekeeper:
         buffer = bytearray(_QUESTION.size)
         fcntl.ioctl(self._listener, _RECEIVE, buffer)
         id, process, _, number, _, _, *arguments = _QUESTION.unpack(buffer)
-        error = self._error(Question(id, process, number, tuple(arguments)))
-        reply = _REPLY.pack(id, 0, -error, 0) if error else _REPLY.pack(id, 0, 0, _GO_ON)
-        fcntl.ioctl(self._listener, _ANSWER, bytearray(reply))
+        try:
+            error = self._error(self._names.get(number, ""), process, arguments)
+        except (OSError, ValueError, OverflowError, struct.error):
+            error = EACCES
+        fcntl.ioctl(self._listener, _ANSWER, bytearray(_REPLY.pack(id, 0, -error, 0 if error else _GO_ON)))
 
-    def _error(self, question: Question) -> int:
-        """Return the error for a call; 0 lets it continue.
+    def _error(self, call: str, process: int, arguments: Sequence[int]) -> int:
+        """Return the error for a call; 0 lets it continue. Raises whatever a wrong address or an ended process does.
 
         For the engine, a path outside `folder` does not exist: CUDA looks for one of NVIDIA's daemons at a fixed path
         while it starts, and continues without it only if there is none (ENOENT).
         """
-        call = self._names.get(question.number, "")
-        try:
-            if call == "listen":
-                # A socket that was never bound would listen on all of the machine's addresses.
-                return 0 if self._alone or _socket_of(question) in self._bound else EACCES
-            for address in _addresses(question, call):
-                if not self._may_use(address, call, question.process):
-                    return ENOENT if call != "bind" and _is_path(address) else EACCES
-            if call == "bind":
-                self._bound.add(_socket_of(question))
-            return 0
-        except (OSError, ValueError, OverflowError, struct.error):
-            return EACCES
+        if call == "listen":
+            # A socket that was never bound would listen on all of the machine's addresses.
+            return 0 if self._alone or _socket(process, arguments[0]) in self._bound else EACCES
+        for address in _addresses(call, process, arguments):
+            if not self._may_use(address, call, process):
+                return ENOENT if call != "bind" and _is_path(address) else EACCES
+        if call == "bind":
+            self._bound.add(_socket(process, arguments[0]))
+        return 0
 
     def _may_use(self, address: bytes, call: str, process: int) -> bool:
         family = int.from_bytes(address[:2], "little")
@@ -129,7 +113,7 @@ class Gatekeeper:
         if call == "bind":
             return self._isolated or mapped.is_loopback
         port = int.from_bytes(address[2:4], "big")
-        return mapped.is_loopback and (self._alone or _listeners(process, mapped, port) <= _sockets(process))
+        return mapped.is_loopback and (self._alone or _listeners(process, port) <= self._bound)
 
     def _is_ours(self, name: bytes, process: int) -> bool:
         if not name or name[:1] == b"\0":
@@ -142,57 +126,31 @@ def _is_path(address: bytes) -> bool:
     return int.from_bytes(address[:2], "little") == socket.AF_UNIX and address[2:3] not in (b"", b"\0")
 
 
-def _socket_of(question: Question) -> str:
-    return str(Path(f"/proc/{question.process}/fd/{question.arguments[0] & 0xFFFFFFFF}").readlink())
+def _socket(process: int, descriptor: int) -> str:
+    return str(Path(f"/proc/{process}/fd/{descriptor & 0xFFFFFFFF}").readlink())
 
 
-def _listeners(process: int, address: Address, port: int) -> set[str]:
-    """Return the sockets that could accept a connection to this address and port in the process's namespace."""
-    found = set()
-    for name in ("tcp", "tcp6"):
-        table = Path(f"/proc/{process}/net/{name}")
-        rows = table.read_text().splitlines()[1:] if table.exists() else []
-        for _, local, _, state, *rest in map(str.split, rows):
-            at, _, number = local.partition(":")
-            if state == _LISTENS and int(number, 16) == port:
-                there = _listed(at)
-                if there == address or there.is_unspecified:
-                    found.add(f"socket:[{rest[5]}]")
-    return found
+def _listeners(process: int, port: int) -> set[str]:
+    """Return the sockets that listen on this port, at any address, in the process's network."""
+    tables = (table.read_text().splitlines()[1:] for table in Path(f"/proc/{process}/net").glob("tcp*"))
+    rows = [row.split() for rows in tables for row in rows]
+    there = (row for row in rows if row[3] == _LISTENS and int(row[1].rpartition(":")[2], 16) == port)
+    return {f"socket:[{row[9]}]" for row in there}
 
 
-def _listed(written: str) -> Address:
-    """Parse an address of /proc/net/tcp, which prints each 32 bits as a number in this machine's byte order."""
-    words = struct.pack(f"={len(written) // 8}I", *(int(written[at : at + 8], 16) for at in range(0, len(written), 8)))
-    given = ip_address(words)
-    return getattr(given, "ipv4_mapped", None) or given
-
-
-def _sockets(process: int) -> set[str]:
-    """Return the sockets that this process and the others of its group hold."""
-    found = set()
-    for member in members(os.getpgid(process)):
-        with suppress(OSError):
-            for each in (member / "fd").iterdir():
-                with suppress(FileNotFoundError):  # closed meanwhile
-                    found.add(str(each.readlink()))
-    return found
-
-
-def _addresses(question: Question, call: str) -> Iterator[bytes]:
+def _addresses(call: str, process: int, arguments: Sequence[int]) -> Iterator[bytes]:
     """Yield the addresses that a call names, possibly none."""
-    arguments = question.arguments
     if call in ("connect", "bind"):
-        yield _memory(question.process, arguments[1], arguments[2])
+        yield _memory(process, arguments[1], arguments[2])
     elif call == "sendto":
-        yield _memory(question.process, arguments[4], arguments[5])
+        yield _memory(process, arguments[4], arguments[5])
     else:
         count = arguments[2] if call == "sendmmsg" else 1
         for at in range(min(count, _MOST_MESSAGES)):
-            header = _memory(question.process, arguments[1] + at * _HEADERS_APART, _HEADER.size)
+            header = _memory(process, arguments[1] + at * _HEADERS_APART, _HEADER.size)
             place, length = _HEADER.unpack(header)
             if place and length:
-                yield _memory(question.process, place, length)
+                yield _memory(process, place, length)
 
 
 def _memory(process: int, place: int, length: int) -> bytes:

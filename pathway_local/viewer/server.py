@@ -150,7 +150,7 @@ def open_door() -> tuple[Door, str]:
     """
     door = Door((HOST, 0), _Handler)
     try:
-        install("no-new-sockets")
+        install("no-sockets", every_thread=True)
     except OSError as error:
         return door, error.strerror or "the kernel refused"
     return door, ""

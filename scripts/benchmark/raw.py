@@ -12,10 +12,10 @@ import psutil
 from msgspec.structs import replace
 
 from benchmark.processes import below, kill
-from pathway_local.engines.vllm import engine_options, use_cpu
+from pathway_local.engines.vllm import CPU_PART, engine_options, use_cpu
 from pathway_local.passes import EngineConfig, Pass
 from pathway_local.sealing.launch import settle
-from pathway_local.system.machine import is_cpu_build
+from pathway_local.system.machine import free_memory, is_cpu_build
 
 _LOADED: list[Any] = []
 """In that process, vLLM's engine."""
@@ -45,6 +45,7 @@ def _load(config: EngineConfig) -> None:
     options["structured_outputs_config"] = {"backend": "guidance"}
     if is_cpu_build():
         use_cpu(eager=bool(options["enforce_eager"]))
+        options.setdefault("kv_cache_memory_bytes", free_memory() // CPU_PART)
     from vllm import LLM
 
     _LOADED.append(LLM(**options))
