@@ -68,6 +68,12 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     picked = picked_labels(matrix, ann)
     assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
     assert label_designs(matrix, [ann])[0].random.sum() == 30
+    wide = rows(out, "corrected")[0]["labels_only"]
+    add(made, "bob", said(4, 4, ids=[ROWS[0].id]), kind="human", rows=ROWS, sheet=True)
+    [both] = ratings_matrices(made, TINY)
+    assert label_designs(both, both.of_kind("human"))[0].by_all == pytest.approx(1 / 30)
+    again = rows(run("agreement", made.path, "--json").out, "corrected")[0]["labels_only"]
+    assert again["high"] - again["low"] > 1.15 * (wide["high"] - wide["low"])
 
 
 def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile) -> None:

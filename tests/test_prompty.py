@@ -52,7 +52,7 @@ def test_names_used_and_declared_must_match() -> None:
     ) as error:
         load_rubric(str(OWN / "mismatch.prompty"))
     assert "Is 'tool_definitions' meant?" in error.value.hint
-    with pytest.raises(RubricError, match=r"line 2, column 22: inputs declares 'other', which the prompt never uses"):
+    with pytest.raises(RubricError, match=r"line 2, column 22: the prompt never uses this input"):
         rubric_of("inputs: {answer: {}, other: {}}\n")
 
 
@@ -76,15 +76,15 @@ def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_f
 @pytest.mark.parametrize(
     ("front", "said"),
     [
-        ("name: x\ninputz: {answer: {}}\n", r"line 3, column 1: unknown key 'inputz'"),
+        ("name: x\ninputz: {answer: {}}\n", r"line 3, column 1: unknown key$"),
         ("inputs: [answer]\n", r"line 2, column 1: inputs must map"),
-        ("inputs: {answer: {type: string, emtpy: judge}}\n", r"line 2, column 33: inputs.answer has an unknown key"),
+        ("inputs: {answer: {type: string, emtpy: judge}}\n", r"line 2, column 33: unknown key"),
         ("inputs: {answer: {empty: maybe}}\n", r"line 2, column 19: .* must be judge or fail"),
-        ("inputs: {answer: {required: true}}\n", r"line 2, column 19: inputs.answer has an unknown key"),
+        ("inputs: {answer: {required: true}}\n", r"line 2, column 19: unknown key"),
         ("kind: prompt\n", r"line 2, column 1: kind may only be pair"),
         ("people: [a]\n", r"line 2, column 1: people must be a text"),
         ("a: [\n", r"line 3, column"),
-        ("name: a\nname: b\n", r"line 3, column 1: duplicate key 'name'"),
+        ("name: a\nname: b\n", r"line 3, column 1: duplicate key$"),
         ('description: "\\ud83d"\n', r"line 2, column 14: .* is half a character"),
         ("- a\n", "has no keys"),
         ("rules: {a: b}\n", r"line 2, column 1: rules must be a list"),

@@ -97,7 +97,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Row]:
     """All raters except combined scores, which repeat others; and the people alone.
 
-    `shared` cases have two scores or more, `complete` cases one from every rater.
+    `shared` cases have two scores or more.
     """
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
@@ -106,7 +106,6 @@ def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | N
             given = np.isfinite(matrix.on_scale[:, places])
             row: Row = {"raters": name, "members": Names(tuple(matrix.raters[place].name for place in places))}
             row |= {"count": len(places), "shared": int(np.sum(given.sum(axis=1) >= 2))}
-            row["complete"] = int(given.all(axis=1).sum())
             yield row | _figures(matrix, places, clusters, of_pairs=False)
 
 

@@ -115,7 +115,7 @@ def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     levels = any(isinstance(each, Names) and off.isdisjoint(each.names) for each in members)
     of_sets = coefficients(of_pairs=False, nominal=matrix.nominal, levels=len(matrix.levels) if levels else 0)
     columns = [Column("raters"), Column("members", "raters", detail=True)]
-    columns += [Column(name, "count") for name in ("count", "shared", "complete")]
+    columns += [Column(name, "count") for name in ("count", "shared")]
     yield people_table(matrix, found.options, "together", [*columns, *_figures(of_sets)], found.sets, detail=True)
 
 

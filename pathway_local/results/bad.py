@@ -166,7 +166,7 @@ class BadAnswers:
             return undefined("no case is among those from which the sample was drawn")
         strata = design.strata[drawn] if design.sample.strata else None
         both = special[drawn], of_people[drawn]
-        return corrected_share(own[drawn], self.labels[drawn], scored[drawn], strata, both)
+        return corrected_share(own[drawn], self.labels[drawn], scored[drawn], strata, both, self.design.by_all)
 
     def rows(self, places: Sequence[int], by: str = "") -> Iterator[Row]:
         """Yield the row of each of these raters, and behind it those of its groups that are large enough."""

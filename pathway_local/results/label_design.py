@@ -41,6 +41,12 @@ class LabelDesign:
         return np.asarray(self.labels.any(axis=1))
 
     @property
+    def by_all(self) -> float:
+        """The share of the labelled cases that have a label by each of these people who labelled any."""
+        given = self.labels[:, self.labels.any(axis=0)]
+        return float(given[self.random].all(axis=1).mean()) if self.random.any() else 1.0
+
+    @property
     def worked_on(self) -> bool:
         """Whether these people labelled enough of the sample."""
         return bool(self.random.any() and self.random.sum() >= WORKED_ON * self.design.drawn.sum())

@@ -30,7 +30,7 @@ class SampledLabels:
         self.scores: FloatArray = scores[self.inside]
         self.special: BoolArray = (labels.random & ~np.isfinite(scores))[self.inside]
         self.strata = design.strata[self.inside] if design.sample.strata else None
-        self.rated = int(labels.rated.sum())
+        self.rated, self.by_all = int(labels.rated.sum()), labels.by_all
         self._missing: BoolArray = (design.drawn & ~labels.random)[self.inside]
         self._chances: FloatArray = design.probability[self.inside]
 
@@ -38,8 +38,9 @@ class SampledLabels:
         """The correction of a judge's mean, over all cases or those of the group."""
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special), self.special
         return corrected_mean(
-            self._expected(judge), self.scores, self.scale, strata=self.strata, inside=group, special=special
-        )
+            self._expected(judge), self.scores, self.scale, strata=self.strata, inside=group, special=special,
+            by_all=self.by_all,
+        )  # fmt: skip
 
     def _expected(self, judge: int) -> FloatArray:
         return np.asarray(self.matrix.expected_or_given[self.inside, judge])

@@ -25,19 +25,16 @@ def agreement_figures(
 ) -> dict[str, Estimate]:
     """All figures of scores (cases, raters) that the scale with these ascending levels allows, with 95% intervals.
 
-    They are those of two raters, or of any number: alpha rests on the cases with two scores or more, all others on
-    those with a score from every rater. `clusters` (cases,) holds codes of what depends on each other, such as students
-    or conversations. Scores off the scale, or the reason `no_levels`, leave figures that need no levels.
+    They are those of two raters, or of any number, on the cases with two scores or more. `clusters` (cases,) holds
+    codes of what depends on each other, such as students or conversations. Scores off the scale, or the reason
+    `no_levels`, leave figures that need no levels.
     """
     off = no_levels or off_scale(scores.reshape(-1), levels)
-    wanted, given = coefficients(of_pairs=of_pairs, nominal=nominal, levels=len(levels)), np.isfinite(scores)
-    every = max(scores.shape[1], 2)
+    wanted = coefficients(of_pairs=of_pairs, nominal=nominal, levels=len(levels))
+    used = np.isfinite(scores).sum(axis=1) >= 2
     found = {each.name: undefined_estimate(off) for each in wanted if off and each.needs_levels}
-    for few in dict.fromkeys((2, every)):
-        used = given.sum(axis=1) >= few
-        own = [each for each in wanted if each.name not in found and few == (2 if each.shared else every)]
-        usable = {each.name: each.of(levels, nominal=nominal) for each in own}
-        found |= estimates(usable, scores[used], None if clusters is None else clusters[used])
+    usable = {each.name: each.of(levels, nominal=nominal) for each in wanted if each.name not in found}
+    found |= estimates(usable, scores[used], None if clusters is None else clusters[used])
     return {each.name: found[each.name] for each in wanted}
 
 

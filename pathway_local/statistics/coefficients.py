@@ -113,26 +113,6 @@ def alpha_ordinal(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()
     return one_minus(apart, 2 * spread / (total - 1))
 
 
-def icc(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
-    """The intraclass correlation of absolute agreement of one rater, ICC(2,1), for complete rows.
-
-    Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR), raters
-    (MSC) and error (MSE): (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n).
-    """
-    raters, apart = ratings.shape[1], ratings - (ratings.mean() if ratings.size else 0.0)
-    # All sums of squares of a two-way analysis of variance follow from weighted sums of these columns.
-    sums = np.column_stack([np.ones(len(apart)), apart.sum(axis=1) ** 2, np.sum(apart**2, axis=1), apart])
-    totals = weights @ sums
-    n, of_cases, squares, of_raters = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        grand = of_raters.sum(axis=1) ** 2 / (n * raters)
-        cases, between = of_cases / raters - grand, np.sum(of_raters**2, axis=1) / n - grand
-        msr, msc = cases / (n - 1), between / (raters - 1)
-        mse = (squares - grand - cases - between) / ((n - 1) * (raters - 1))
-        whole = msr + (raters - 1) * mse + raters * (msc - mse) / n
-        return np.where(whole > 1e-12, (msr - mse) / whole, np.nan)
-
-
 def _level_counts(ratings: FloatArray) -> FloatArray:
     """Count the raters who gave each row each score that occurs, (rows, scores)."""
     values = np.unique(ratings[np.isfinite(ratings)])
@@ -144,9 +124,9 @@ class Coefficient:
     """One figure of agreement.
 
     `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
-    where a score is no level of the scale. It is one `of_pairs`, or of any number of raters, and uses the cases that
-    all scored, or two or more of them (`shared`). `reading` is one sentence for laymen. `bounds` are its ends, given
-    the levels. A `share` is one of cases, and one with `chance` corrects for it.
+    where a score is no level of the scale. It is one `of_pairs`, or of any number of raters. `reading` is one sentence
+    for laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one with `chance` corrects for
+    it.
     """
 
     name: str
@@ -156,19 +136,17 @@ class Coefficient:
     measure: Measure
     needs_levels: bool = True
     of_pairs: bool = True
-    shared: bool = False
     bounds: Callable[[Levels], tuple[float, float]] = lambda _levels: (-1.0, 1.0)
     needs: int = 2
     share: bool = False
     chance: bool = False
-    reason: str = ""
 
     def of(self, levels: Levels, *, nominal: bool = False) -> Figure:
         """The figure on a scale with these levels."""
         low, high = self.bounds(levels)
         chance = ("nominal" if nominal else "ordinal") if self.chance else ""
         measure = partial(_bound, self.measure, levels)
-        return Figure(measure, low, high, self.needs, self.share, chance, self.reason)
+        return Figure(measure, low, high, self.needs, self.share, chance)
 
 
 def _bound(measure: Measure, levels: Levels, ratings: FloatArray, weights: FloatArray) -> FloatArray:
@@ -241,19 +219,13 @@ _REGISTERED = (
         "alpha_nominal", "alpha nominal", "nominal",
         "Krippendorff's alpha for kinds without an order: 1 is perfect agreement, 0 is chance, below 0 the raters "
         "disagree more than by chance.",
-        alpha_nominal, of_pairs=False, shared=True, chance=True,
+        alpha_nominal, of_pairs=False, chance=True,
     ),
     Coefficient(
         "alpha_ordinal", "alpha ordinal", "ordinal",
         "Krippendorff's alpha for levels in order: 1 is perfect agreement, 0 is chance, below 0 the raters disagree"
         " more than by chance.",
-        alpha_ordinal, needs_levels=False, of_pairs=False, shared=True, chance=True,
-    ),
-    Coefficient(
-        "icc_2_1", "ICC(2,1)", "interval",
-        "How reliable one rater's score is, over raters like these: 1 is fully, 0 or below is not at all.",
-        icc, needs_levels=False, of_pairs=False, bounds=lambda _levels: (-np.inf, 1.0),
-        reason="the raters differ more than the cases do",
+        alpha_ordinal, needs_levels=False, of_pairs=False, chance=True,
     ),
 )  # fmt: skip
 

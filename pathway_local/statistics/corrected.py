@@ -55,11 +55,16 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """All cases (cases,): which are `known` by a label, which are `inside` the group, and their strata."""
+    """All cases (cases,): which are `known` by a label, which are `inside` the group, and their strata.
+
+    The share `by_all` of the labels is by all of the people. The rest would differ had others of them labelled the
+    case, so its doubt does not end with the last case.
+    """
 
     known: BoolArray
     inside: BoolArray
     strata: IntArray
+    by_all: float
 
     @property
     def count(self) -> int:
@@ -71,14 +76,16 @@ class _Sample:
         """The cases inside."""
         return int(self.inside.sum())
 
-    def missing(self) -> str:
-        """Why labels are too few for a mean; empty if they are not."""
+    def missing(self, labels: int) -> str:
+        """Why these are too few for a mean, of which so many `labels` inside have a place; empty if they are not."""
         whole, drawn = np.bincount(self.strata), np.bincount(self.strata, self.known)
         if self.known.sum() < 2:
             told = {"labelled": int(self.known.sum()), "cases": len(self.known)}
             return Reason("{labelled} of {cases} cases are labelled, under 2", **told)
         if empty := int(np.sum((drawn == 0) & (whole > 0))):
             return Reason("{empty} of {strata} strata have no label", empty=empty, strata=int(np.sum(whole > 0)))
+        if self.count and labels < min(2, self.count):
+            return Reason("{labels} of the labels has a place on the scale, under 2", labels=labels)
         return "" if self.count else "no case of the group is labelled"
 
     def ratio(self, *pairs: tuple[FloatArray, FloatArray]) -> tuple[Effect, FloatArray]:
@@ -94,7 +101,7 @@ class _Sample:
             slopes = cross_fitted_slopes(filled, people, self.strata, np.arange(len(judge)))
             apart = people - slopes * (filled - filled[self.inside].mean())
             columns.append((self.inside * apart)[self.known] / drawn[codes])
-        found, parts = of_sums(_ratio, np.stack(columns, axis=1), Strata(codes, drawn))
+        found, parts = of_sums(_ratio, np.stack(columns, axis=1), Strata(codes, drawn * self.by_all))
         return replace(found, clusters=self.count), parts[self.inside[self.known]]
 
 
@@ -110,6 +117,7 @@ def corrected_mean(
     strata: IntArray | None = None,
     inside: BoolArray | None = None,
     special: tuple[BoolArray, BoolArray] | None = None,
+    by_all: float = 1.0,
 ) -> Correction | Undefined:
     """The mean that people would give to those of N cases that have a place on the scale.
 
@@ -126,28 +134,23 @@ def corrected_mean(
     Labels are left out one by one. Intervals are those of the log-odds: where most scores lie at one end of the scale
     the residuals have long tails, for which plain t intervals are too short.
     """
-    nowhere = np.zeros(len(judge), np.bool_)
-    places = [_placed(*each) for each in zip((people, judge), (special or (nowhere, nowhere))[::-1], strict=True)]
+    nowhere, nothing = np.zeros(len(judge), np.bool_), (np.zeros(len(judge)), np.zeros(len(judge)))
+    judged, placed = (_placed(*each) for each in zip((judge, people), special or (nowhere, nowhere), strict=True))
     inside = ~nowhere if inside is None else inside
-    codes = nowhere.astype(np.int64) if strata is None else strata
-    sample = _Sample(np.isfinite(places[0]), inside, codes)
+    sample = _Sample(np.isfinite(placed), inside, nowhere.astype(np.int64) if strata is None else strata, by_all)
     labels, verdicts = (scores[inside & np.isfinite(scores)] for scores in (people, judge))
-    missing = sample.missing()
-    if not missing and len(labels) < min(2, sample.count):
-        missing = Reason("{labels} of the labels has a place on the scale, under 2", labels=len(labels))
-    if missing:
+    if missing := sample.missing(len(labels)):
         return Undefined(missing)
-    middle, nothing = float(labels.mean()), (np.zeros(len(judge)), np.zeros(len(judge)))
-    useful = sample.count < sample.cases and np.isfinite(places[1]).any()  # else the judge has nothing to add
-    alone, parts = _centred(sample, middle, (people, places[0]), nothing)
-    effect = alone
-    if useful:
-        effect, parts = _centred(sample, middle, (people, places[0]), (judge, places[1]))
+    useful = sample.count < sample.cases and np.isfinite(judged).any()  # else the judge has nothing to add
+    (effect, parts), (alone, _) = (
+        _centred(sample, float(labels.mean()), (people, placed), said)
+        for said in ((judge, judged) if useful else nothing, nothing)
+    )
     corrected, labels_only = (_estimate(each, sample, labels, scale) for each in (effect, alone))
     return Correction(
         cases=sample.cases,
         labelled=sample.count,
-        without_verdict=int(np.sum(inside & ~np.isfinite(places[1]))),
+        without_verdict=int(np.sum(inside & ~np.isfinite(judged))),
         judge_mean=float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale"),
         corrected=corrected,
         labels_only=labels_only,
@@ -206,7 +209,7 @@ def _estimate(found: Effect, sample: _Sample, labels: FloatArray, scale: tuple[f
     if found.value is None or not np.isfinite(found.value):
         return undefined_estimate("no place on the scale is left")
     value = float(np.clip(found.value, *scale))
-    if sample.count == sample.cases:
+    if sample.count == sample.cases and sample.by_all == 1:
         return Estimate(value, Undefined("every case is labelled"))
     if sample.count < 2 or found.missing not in ("", SAME):
         return Estimate(value, Undefined("a stratum, or the group, has only one label"))
@@ -217,10 +220,10 @@ def _estimate(found: Effect, sample: _Sample, labels: FloatArray, scale: tuple[f
 
 
 def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float, float]) -> Pilot:
-    """What labels are like: parts are scaled so that n of them leave the variance s^2 (1/n - 1/N)."""
-    count, cases = sample.count, sample.cases
-    each = (count - 1) / (1 / count - 1 / cases) if count < cases else 0.0
-    return Pilot(value, parts * each**0.5, count, cases, scale)
+    """What labels are like: parts are scaled so that n of them, all by all, leave the variance s^2 (1/n - 1/N)."""
+    count, part = sample.count, 1 / sample.count - sample.by_all / sample.cases
+    each = (count - 1) / part if part > 0 else 0.0
+    return Pilot(value, parts * each**0.5, count, sample.cases, scale, sample.by_all)
 
 
 def corrected_share(
@@ -229,13 +232,14 @@ def corrected_share(
     inside: BoolArray,
     strata: IntArray | None = None,
     special: tuple[BoolArray, BoolArray] | None = None,
+    by_all: float = 1.0,
 ) -> Estimate:
     """The share of cases inside that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
 
     The value is that of `corrected_mean`. Wilson's interval has the number of cases with which a simple sample would
     have its variance. With few errors among the labels, it has the number of labels.
     """
-    found = corrected_mean(judge, people, (0.0, 1.0), strata=strata, inside=inside, special=special)
+    found = corrected_mean(judge, people, (0.0, 1.0), strata=strata, inside=inside, special=special, by_all=by_all)
     if isinstance(found, Undefined):
         return undefined_estimate(found.reason)
     value = found.corrected.value
@@ -243,7 +247,7 @@ def corrected_share(
         return found.corrected
     labelled, pilot = np.isfinite(people) & inside, found.pilot
     each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
-    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[labelled])
+    variance, errors = each * (1 / pilot.there - pilot.by_all / pilot.cases), np.sum((judge != people)[labelled])
     cases = float(labelled.sum())
     if strata is not None:
         whole, drawn = np.bincount(strata), np.bincount(strata, np.isfinite(people))

@@ -130,7 +130,7 @@ class _Compared:
             return mean
 
         one = self.coefficient.of(self.levels)
-        return replace(one, measure=measure, needs=1, share=False, chance="", reason="the scores do not vary enough")
+        return replace(one, measure=measure, needs=1, share=False, chance="")
 
     def _why_missing(self, rater: int, target: int) -> str:
         """Why a column has no figure; empty if it has one."""

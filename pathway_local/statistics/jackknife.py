@@ -42,7 +42,7 @@ class Figure:
     """What the engine must know of a figure: how to measure it, its bounds, and the fewest cases that define it.
 
     A `share` is one of cases. One with a scale of `chance`, "nominal" or "ordinal", corrects for it, and needs cases on
-    both sides of that scale. `reason` says why it has no value, if not by scores that do not vary.
+    both sides of that scale.
     """
 
     measure: Callable[[FloatArray, FloatArray], FloatArray]
@@ -51,7 +51,6 @@ class Figure:
     needs: int = 1
     share: bool = False
     chance: str = ""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +132,7 @@ def value_of(figure: Figure, rows: Rows) -> float | Undefined:
     value = float(figure.measure(rows.scores, rows.counts[None, :])[0])
     if np.isfinite(value):
         return value
-    given = [scores[np.isfinite(scores)] for scores in rows.scores.T]
-    varied = len(np.unique(np.concatenate(given))) > 1
-    return Undefined(figure.reason if figure.reason and varied else why_constant(given))
+    return Undefined(why_constant([scores[np.isfinite(scores)] for scores in rows.scores.T]))
 
 
 def _interval(figure: Figure, value: float, left: FloatArray, rows: Rows, level: float) -> Interval | Undefined:

@@ -28,7 +28,7 @@ class Pilot:
     """What labels are like: how far each is from the mean `value` once the judge's scores are taken out, (labels,).
 
     So many of these labels are `there`; the others are only taken to be like those to come. The labels are some of so
-    many `cases`.
+    many `cases`, and a share of them is `by_all` people.
     """
 
     value: float
@@ -36,6 +36,7 @@ class Pilot:
     there: int
     cases: int
     scale: tuple[float, float]
+    by_all: float = 1.0
 
 
 def labels_for_width(pilot: Pilot, half_width: float) -> int:
@@ -70,7 +71,7 @@ def _half_widths(pilot: Pilot, count: int) -> FloatArray:
     mean = drawn @ values / count
     apart = values - mean[:, None]
     second, fourth = (np.sum(drawn * apart**power, axis=1) / count for power in (2, 4))
-    variance = second * count / (count - 1) * max(1 / count - 1 / pilot.cases, 0.0)
+    variance = second * count / (count - 1) * max(1 / count - pilot.by_all / pilot.cases, 0.0)
     kurtosis = fourth / np.maximum(second, 1e-12) ** 2
     freedom = np.clip(2 * count / np.maximum(kurtosis - 1 + 2 / (count - 1), 1e-9), 3, max(count - 1, 3))
     place = np.clip((pilot.value + mean - low) / (high - low), 1e-3, 1 - 1e-3)

@@ -40,8 +40,8 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, dict | list):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
             if key in seen:
-                named = f" {key!r}" if str(key).isidentifier() else ""  # another may be a line of a text
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key{named}", key_node.start_mark)
+                # It is not quoted: a line of a text may look like a key.
+                raise yaml.constructor.ConstructorError(None, None, "duplicate key", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
 
