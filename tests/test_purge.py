@@ -136,7 +136,8 @@ def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
 
 def test_by_command_it_asks_and_tells_what_it_can_not_reach(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
-    desk.typed(*desk.judging(desk.cases(3), "--out", "verdicts.csv"))
+    desk.typed(*desk.judging(desk.cases(3)))
+    desk.typed("export", "may.run", "--out", "verdicts.csv")
     assert "--text or --all" in desk.typed("runs", "purge", "may.run", code=2).stderr
     assert "--yes" in desk.typed("runs", "purge", "may.run", "--text", code=2).stderr
     said = desk.typed("runs", "purge", "may.run", "--text", "--yes").stderr
@@ -169,7 +170,8 @@ def test_one_person_leaves_with_every_trace_and_the_files_written_from_the_run_a
         for n in range(6)
     ]
     rubric = str(desk.work / "small.prompty")
-    desk.typed(*desk.judging(desk.sheet(rows), "--keep", "student", "--out", "verdicts.csv"))
+    desk.typed(*desk.judging(desk.sheet(rows), "--keep", "student"))
+    desk.typed("export", "may.run", "--out", "verdicts.csv")
     path = desk.work / "may.run"
     parts = split_run(path, 50, ["split"])
     of_cases = ["--cases", "cases.jsonl", "--rubric", rubric]

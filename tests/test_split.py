@@ -135,11 +135,12 @@ def test_every_case_is_judged_in_one_part(shop: Shop) -> None:
 def test_a_dry_run_knows_the_part_and_a_limit_draws_from_the_whole_file(shop: Shop, here: Callable[..., Path]) -> None:
     split_run(here("few.run"), N, ["split"])
     parts = [here(f"few.{k}-of-{N}.run") for k in range(1, N + 1)]
-    found = dry_run(replace(shop.plan, run=parts[1]), Watcher())
-    assert (found.part, found.rows) == (Part(2, N), len(outcomes(shop.work / PARTS[1])))
+    plan, rows = replace(shop.plan, run=parts[1]), len(outcomes(shop.work / PARTS[1]))
+    [rater] = [rater for judge in dry_run(plan, Watcher()) for rater in judge.raters]
+    assert rater.to_judge + sum(rater.failures.values()) == rows
     with RunFile.read(parts[1]) as read:
-        prepared = prepare(replace(shop.plan, run=parts[1]), read, shop.loaded, lambda note: None)
-        assert prepared.total == found.rows
+        prepared = prepare(plan, read, shop.loaded, lambda note: None)
+        assert (prepared.part, prepared.total) == (Part(2, N), rows)
     for part in parts:
         shop.judge(part, limit=9)
     shop.judge(here("nine.run"), limit=9)

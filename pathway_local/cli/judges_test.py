@@ -40,15 +40,12 @@ def test(
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
     from pathway_local.judging.self_test import run_self_test
-    from pathway_local.output.export import is_judges_own
     from pathway_local.results.self_test import self_test_table
     from pathway_local.scores.scores import Scores
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     tested = self_test(plan.rubric[0], score)
-    # The same command must be able to continue, so it may replace what it wrote itself.
-    force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)
     names = _judges(plan)
     read_privately(cases, plan.run)

@@ -17,21 +17,12 @@ from pathway_local.words import languages
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _not_an_option(ctx: typer.Context, value: Any) -> Any:
-    """Refuse the name of an option as another one's value, which was forgotten."""
-    names = {name for each in ctx.command.params for name in each.opts}
-    if forgotten := names.intersection(value if isinstance(value, list | tuple) else [value]):
-        raise typer.BadParameter(f"it needs a value, and {forgotten.pop()} is an option")
-    return value
-
-
 def option(value: str, says: str, *names: str, **limits: Any) -> Any:
     """Declare an option: the name of its value (empty for a switch), and its help.
 
     Without `names` it has the name of its parameter.
     """
-    callback = _not_an_option if value else None
-    return typer.Option(*names, metavar=value or None, help=says, callback=callback, **limits)
+    return typer.Option(*names, metavar=value or None, help=says, **limits)
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]

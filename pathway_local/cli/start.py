@@ -98,7 +98,7 @@ class Dialog:
     """Asks one question after the other. `how` has options of `open_sheet`, `chosen` those of `judge`."""
 
     def __init__(self, file: Path, say: Language, models: Path | None, encoding: str = "") -> None:
-        self.file, self.run, self._say = file, default_run(file, None), say
+        self.file, self.run, self._say = file, default_run(file), say
         self._how: dict[str, Any] = {"encoding": encoding, "title": "", "header_row": None}
         self._models, self._rubric, self._judge, self._by = models, "", "", ""
         self._map: dict[str, str] = {}
@@ -254,7 +254,7 @@ class Dialog:
         }
         command = ["pathway-local", "judge", str(self.file), *_typed(options), "--run", str(self.run)]
         plan = read_plan(self.file, self.run, options | {"rubric": [load_rubric(self._rubric)]})
-        for rater in (rater for judge in dry_run(plan, Watcher()).judges for rater in judge.raters):
+        for rater in (rater for judge in dry_run(plan, Watcher()) for rater in judge.raters):
             self._tell("to_judge", count=rater.to_judge)
             for kind, count in rater.failures.items():
                 self._tell("would_fail", count=count, kind=kind)

@@ -180,6 +180,6 @@ def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def default_run(cases: Path, out: Path | None) -> Path:
-    """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")
+def default_run(cases: Path) -> Path:
+    """Return the run file if the user names none: in this folder, named like the cases."""
+    return Path(f"{cases.stem}.run")
