@@ -148,6 +148,7 @@ def test_a_run_judges_conversations_and_names_broken_ones(tmp_path: Path, tiny_j
     )
     given = ["judge", cases.name, "-r", "ours.prompty", "-j", "scripted", "--models", "models.yaml"]
     given += ["--engine", "scripted"]
-    said = desk.typed(*given, "--run", "t.run", "--out", "t.csv", code=1)
+    said = desk.typed(*given, "--run", "t.run", code=1)
+    desk.typed("export", "t.run", "--out", "t.csv")
     assert "message 2 of talk has no role" in " ".join(said.stdout.split())
     assert (desk.work / "t.csv").read_text().count("bad-conversation") == 1
