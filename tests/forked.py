@@ -65,7 +65,8 @@ class Forks:
         for module, _ in COMMANDS.values():
             import_module(f"pathway_local.cli.{module}")
         # The chat template is rendered once, and not in each fork in a process of its own.
-        PromptWriter(parse_rubric(RUBRIC, "small"), self.tokenizer, Chat(), context=8192).shared_prefix()
+        rubric = parse_rubric(RUBRIC, "small")
+        PromptWriter(rubric, self.tokenizer, Chat(), context=8192).write([dict.fromkeys(rubric.inputs, "x")])
 
     def typed(self, folder: Path, *arguments: object, kill: int = 0) -> Ended:
         """Run a command in this folder to its end, or until its step number `kill`, counted from 1."""
