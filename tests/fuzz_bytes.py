@@ -33,7 +33,7 @@ from typed import RUBRIC
 
 from pathway_local.case import Case
 from pathway_local.cli import main
-from pathway_local.cli.command_line import COMMANDS, MODULES
+from pathway_local.cli.command_line import COMMANDS
 from pathway_local.rubrics.rubric_file import builtin_names, rubric_path
 from pathway_local.system.shipped import shipped
 from pathway_local.verdict import Score, Verdict
@@ -375,8 +375,8 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
 
 def trials(folder: Path, inputs: int, seed: int, only: str = "") -> Iterator[tuple[str, Ended]]:
     """Damage so many files, each kind in turn or `only` one, and yield how the command that reads it ended."""
-    for name in COMMANDS:
-        importlib.import_module(f"pathway_local.cli.{MODULES.get(name, name)}")
+    for module, _ in COMMANDS.values():
+        importlib.import_module(f"pathway_local.cli.{module}")
     os.environ |= {name: str(folder / "home") for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE")}
     files = kinds(folder)
     whole = (folder / "whole.run").read_bytes()
