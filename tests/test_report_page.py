@@ -334,14 +334,22 @@ CUT_WORDS = """[...document.querySelectorAll("th, td")].flatMap(cell => {
     } return found; })"""
 
 
+GAPS = """[...document.querySelectorAll("svg:not(.square) text + text.said")]
+    .filter(each => each.getClientRects().length).map(each =>
+        each.getBoundingClientRect().left - each.previousElementSibling.getBoundingClientRect().right)"""
+"""How far the figures in charts are from their labels."""
+
+
 @needs_browser
-def test_a_table_on_a_phone_cuts_no_word(web: Browser, run: Run, tmp_path: Path) -> None:
+def test_a_page_on_a_phone_cuts_no_word_and_no_label(web: Browser, run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", {"Vergleichsmodell": 0, "TutorIA": 0.2, "Campus Virtual": -1}, labelled=True)
     reported(run, "--between", "bot", "--by", "bot")
     web.open(tmp_path / "may.html")
     web.resize(390, 844)
     web.run("document.querySelectorAll('details').forEach(each => each.open = true)")
     assert web.run(CUT_WORDS) == []
+    gaps = web.run(GAPS)
+    assert len(gaps) > 10 and min(gaps) > 0 and web.run("!!document.querySelector('.tight text.said')")
 
 
 @needs_browser
@@ -354,8 +362,5 @@ def test_a_printed_chart_has_room_for_the_names_of_levels(web: Browser, run: Run
     web.open(tmp_path / "may.html")
     web.resize(695, 1000)  # what margins leave of A4
     web.call("Emulation.setEmulatedMedia", media="print")
-    gaps = web.run(
-        """[...document.querySelectorAll("svg text + text.said")].map(each =>
-        each.getBoundingClientRect().left - each.previousElementSibling.getBoundingClientRect().right)"""
-    )
+    gaps = web.run(GAPS)
     assert len(gaps) >= 15 and min(gaps) > 0

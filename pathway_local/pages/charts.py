@@ -20,8 +20,8 @@ MOST_BARS = 21
 MOST_MARKS, TALLEST = 40, 20
 """Rows that are drawn, and rows in one chart, which fits on a printed page; the table behind has all."""
 
-WIDEST = 56
-"""Characters of a row's label and figure that fit beside another chart."""
+WIDEST, TIGHTEST = 56, 46
+"""Characters of a row's label and figure that fit beside another chart, and on a telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,21 @@ class Figure:
     more: int = 0
 
     @property
+    def longest(self) -> int:
+        """Return the characters of the row with most."""
+        rows = [(mark.label, mark.said) for mark in self.marks]
+        rows += [(f"{bar.level} {bar.meaning}", bar.said) for bar in self.bars]
+        return max((len(label) + len(said) for label, said in rows), default=0)
+
+    @property
     def wide(self) -> bool:
         """Whether its words leave no room for another chart beside it."""
-        return any(len(mark.label) + len(mark.said) > WIDEST for mark in self.marks)
+        return self.longest > WIDEST
+
+    @property
+    def tight(self) -> bool:
+        """Whether a telephone has no room for its figures beside its labels; the table behind has them."""
+        return self.longest > TIGHTEST
 
 
 def figures(table: Table, wording: Wording) -> Iterator[Figure]:
