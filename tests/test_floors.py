@@ -29,7 +29,7 @@ CEILINGS = {
     "scores": 550,
     "results": 4558,
     "output": 753,
-    "pages": 820,
+    "pages": 832,
     "viewer": 618,
     "checks": 409,
     "api": 349,
