@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import PathwayError
+from pathway_local.pages.cards import Voice, case_table, voice
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
-from pathway_local.pages.voices import Voice, case_table, voice
 from pathway_local.results.reading_list import CaseToRead
 from pathway_local.results.table import score_title
 from pathway_local.viewer.verdicts import FAILURES, GROUP, KIND, ORDERS, PAGE, VERDICTS, Selection, Verdicts
