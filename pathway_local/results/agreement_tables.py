@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
+from pathway_local.results.against_people import group_error_tables
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, independence, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
 from pathway_local.results.between import between_rubrics
 from pathway_local.results.fitted import with_fitted
-from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.scores.matrix import RatingsMatrix
