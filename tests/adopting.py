@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from pathway_local.declare.prompt import read_prompt, rubric_text
-from pathway_local.declare.proposal import Proposal, propose
+from pathway_local.declare.prompt import Proposal, propose, read_prompt, rubric_text
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.spelling import block_of
@@ -12,7 +11,7 @@ from pathway_local.rubrics.spelling import block_of
 def proposed(prompt: str | bytes, where: str = "mine.txt", inputs: Sequence[str] = ()) -> Proposal:
     """Return what the prompt shows."""
     read = read_prompt(prompt if isinstance(prompt, str) else prompt.decode(), where, inputs)
-    return propose(read.body, list(read.inputs))
+    return propose(read)
 
 
 def adopted_text(
@@ -25,7 +24,7 @@ def adopted_text(
 ) -> str:
     """Return the rubric's file, with the fields that are declared in place of those that were read, all whole."""
     read = read_prompt(prompt if isinstance(prompt, str) else prompt.decode(), where, inputs)
-    found = propose(read.body, list(read.inputs))
+    found = propose(read)
     declared, lines = declared or found.declared, found.lines if lines is None else lines
     assert read.inputs and (declared != found.declared or not found.open), found
     return rubric_text(read, block_of(declared, lines), where, swap or {})

@@ -107,9 +107,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host
         for case, text in (("plain", PLAIN), ("hostile", HOSTILE)):
             file.write(json.dumps({"id": case, **{name: f"{name}: {text}" for name in names}}) + "\n")
     named = [part for path in files.values() for part in ("--rubric", path)]
-    command = ["judge", "cases.jsonl", *named, "--judge", tiny_judge, "--run", "all.run", "--out", "all.csv"]
+    command = ["judge", "cases.jsonl", *named, "--judge", tiny_judge, "--run", "all.run"]
     done = type_with(vllm_host, folder, *command)
     assert done.code == 0, done.err
+    assert type_with(vllm_host, folder, "export", "all.run", "--out", "all.csv").code == 0
     with (folder / "all.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names = [rubric.name for rubric in rubrics.values()]

@@ -12,9 +12,8 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_requests import strict_schema
 from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
+from pathway_local.rubrics.fields import EchoField, FieldKind, ScoreField, TextField
 from pathway_local.rubrics.form import AnyField
-from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.verdict import Value
 

@@ -46,9 +46,10 @@ def judged(
     rows.append({"id": "unlike", **own, "criteria": "Is it rude?"})
     rows.append({name: text for name, text in ({"id": "lacking"} | own).items() if name != "score4_description"})
     rubric = ("-r", "criteria", "--temperature", "1")
-    command = ("judge", desk.sheet(rows, "rows.jsonl"), *rubric, "-j", tiny_judge, "--out", "rows.csv")
+    command = ("judge", desk.sheet(rows, "rows.jsonl"), *rubric, "-j", tiny_judge, "--run", "rows.run")
     done = type_with(vllm_host, desk.work, *command)
     assert done.code == 1, done.err
+    assert type_with(vllm_host, desk.work, "export", "rows.run", "--out", "rows.csv").code == 0
     with (desk.work / "rows.csv").open(newline="", encoding="utf-8") as file:
         return done.err + done.out, {row["case"]: row for row in csv.DictReader(file)}
 

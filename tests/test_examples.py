@@ -231,10 +231,26 @@ def test_a_run_keeps_hashes_in_place_of_examples(tmp_path: Path) -> None:
     assert front["examples"] == rubric.sha256 and SECRET not in rubric.text
 
 
-@pytest.mark.parametrize("line", [f"{SECRET} said: no", f"{SECRET} said: no\n{SECRET} said: yes"])
-def test_a_line_of_an_example_that_lost_its_indent_is_not_quoted(line: str) -> None:
-    with pytest.raises(RubricError, match=r"taught line 1[45], column 1: (unknown|duplicate) key") as refused:
-        taught(f"{ONE}{line}")
+@pytest.mark.parametrize(
+    "lost",
+    [
+        *(f"{ONE}{key}: no" for key in (f"{SECRET} said", SECRET)),
+        *(f"{ONE}{key}: no\n{key}: yes" for key in (f"{SECRET} said", SECRET)),
+        f"{ONE}  notes: |-\n    In May.\n  {SECRET}: why",
+        f"{ONE.replace('Q, ', f'Q, {SECRET}: 1, {SECRET}: 2, ')}",
+    ],
+)
+def test_a_line_of_an_example_that_lost_its_indent_is_not_quoted(lost: str) -> None:
+    with pytest.raises(RubricError, match=r"taught line 1\d, column \d+: (unknown|duplicate|example)") as refused:
+        taught(lost)
+    assert SECRET not in f"{refused.value}{refused.value.hint}"
+
+
+@pytest.mark.parametrize("example", ["{x}", "{x: {type: string}}", "{answer: {x: 1}}"])
+def test_inputs_of_an_example_at_the_margin_are_not_quoted(example: str) -> None:
+    lost = f"---\ninputs: {example.replace('x', SECRET)}\noutputs: {{fields: 's: 1-5'}}\n---\n{{{{ answer }}}}"
+    with pytest.raises(RubricError, match="taught line") as refused:
+        parse_rubric(lost, "taught")
     assert SECRET not in f"{refused.value}{refused.value.hint}"
 
 

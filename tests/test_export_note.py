@@ -36,9 +36,10 @@ def test_a_file_of_figures_is_an_export(
     assert "guest" not in str(entry.facts)
 
 
-def test_a_judge_tells_that_its_export_is_not_in_the_trail(tmp_path: Path, tiny_judge: Path) -> None:
+def test_it_is_told_that_an_export_is_not_in_the_trail(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
-    with desk.begun(*desk.judging(desk.cases(100), "--out", "-")) as process:
+    desk.typed(*desk.judging(desk.cases(100)))
+    with desk.begun("export", "may.run", "--out", "-") as process:
         assert process.stdout
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         # What it writes fills the pipe: until that is read, it is not done, and the run can go away under it.

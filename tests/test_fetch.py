@@ -177,7 +177,7 @@ def _etag(file: Path) -> str:
     return hashlib.sha1(file.read_bytes()).hexdigest()
 
 
-PINNED = f"small: {{source: someone/small, revision: {COMMIT}}}\n"
+PINNED = f"small: {{source: someone/small, revision: {COMMIT}, notes: Name it where you use it.}}\n"
 
 
 def _run(url: str, tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -221,7 +221,7 @@ def test_the_command_fetches_from_a_hub_by_its_own_client(hub: tuple[Hub, str], 
     assert not any(name in line for line in state.asked for name in NEVER)
     assert done.stdout == f"small: {{revision: {COMMIT}, sha256: {weights_hash(folder)}}}\n"
     assert "this fetch trusts their source" in " ".join(done.stderr.split())
-    assert "licence: not stated" in done.stderr
+    assert "licence: not stated; notes: Name it where you use it." in done.stderr
     assert not any("agent" in line for line in state.asked), (
         "the hub's client looks for what runs it, unless told not to"
     )

@@ -48,12 +48,6 @@ def test_help_fits_80_columns_and_has_examples_that_parse(words: str) -> None:
             assert {*named} - {"all"} <= {name for name in header if name.startswith("meant_")}, example
 
 
-def test_an_option_without_its_value_is_told(run: Run) -> None:
-    for forgotten in ("--think", "--by"):
-        said = run("judge" if forgotten == "--think" else "summary", "x", forgotten, "--json")
-        assert said.code == 2 and f"'{forgotten}': it needs a value, and --json is an option" in said.words
-
-
 @pytest.mark.parametrize(
     ("option", "value", "told"), [("--seed", "x", "must be a whole number"), ("--orders", "x", "'x' is not one of")]
 )

@@ -92,7 +92,8 @@ def test_nothing_of_a_case_is_left_by_a_run_of_bad_rows_and_a_dying_engine(desk:
     os.umask(0)
     try:
         cases = _sheet(desk)
-        done = desk.typed(*desk.judging(cases, "--out", "verdicts.csv"), code=1)
+        done = desk.typed(*desk.judging(cases), code=1)
+        desk.typed("export", "may.run", "--out", "verdicts.csv")
     finally:
         os.umask(0o022)
     assert WORD not in _said(done)
@@ -137,7 +138,8 @@ def test_nothing_of_a_case_is_left_by_a_self_test_of_judges(desk: Desk) -> None:
 @pytest.mark.soak
 def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
     cases = _sheet(desk, poison=False)
-    done = desk.typed(*desk.judging(cases, "--detail", "score", "--out", "verdicts.xlsx", engine="vllm"), code=1)
+    done = desk.typed(*desk.judging(cases, "--detail", "score", engine="vllm"), code=1)
+    desk.typed("export", "may.run", "--out", "verdicts.xlsx")
     assert WORD not in _said(done)
     assert _left(desk, cases) == []
     assert _modes(desk) == {}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.case import BadRow, Case
-from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.probes import drawing
-from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_score, draw, probes_of
+from pathway_local.probes.drawing import COLUMNS, ID, draw, self_test
 from pathway_local.probes.probe_list import (
     PROBES,
     cut,
@@ -24,7 +24,6 @@ from pathway_local.probes.probe_list import (
     with_another_number,
 )
 from pathway_local.probes.subject import Subject, roles_of
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 
 FACTS = parse_rubric(RUBRIC, "facts")
@@ -32,12 +31,7 @@ FACTS = parse_rubric(RUBRIC, "facts")
 
 def subject(ideal: str, answer: str = "An answer.", question: str = "A question?", **others: str) -> Subject:
     texts = {"question": question, "ideal_answer": ideal, "answer": answer}
-    return Subject("c", texts, FACTS, roles_of(FACTS, {}), "score", **others)
-
-
-def asked(rubric: Rubric = FACTS, score: str = "") -> SelfTest:
-    roles = roles_of(rubric, {})
-    return SelfTest(rubric, roles, chosen_score(rubric, score), probes_of(roles))
+    return Subject("c", texts, FACTS, roles_of(FACTS), "score", **others)
 
 
 @pytest.mark.parametrize(
@@ -94,22 +88,20 @@ def test_a_case_that_allows_no_change_has_none() -> None:
 def test_a_refusal_is_not_tried_where_there_is_something_to_answer_from() -> None:
     rubric = load_rubric("pathway-answer")
     texts = {"question": "q", "ideal_answer": "i", "ai_answer": "a", "retrieved_content": "content"}
-    case = Subject("c", texts, rubric, roles_of(rubric, {}), "score")
+    case = Subject("c", texts, rubric, roles_of(rubric), "score")
     assert "refusal" not in nothing(case)
     assert case.answered("i", backed=True)["retrieved_content"] == "content\n\ni"
 
 
-def test_roles_are_read_from_names_and_can_be_given() -> None:
-    assert roles_of(load_rubric("contextual-relevance"), {})["answer"] == "follow_up_question"
-    assert roles_of(FACTS, {"question": "context"})["context"] == "question"
-    assert "reference" not in roles_of(FACTS, {"ideal_answer": "none"})
-    for roles, says in (({"nobody": "answer"}, "no input"), ({"question": "joke"}, "no role")):
-        with pytest.raises(UnknownName, match=says):
-            roles_of(FACTS, roles)
-    with pytest.raises(UsageError, match="do not tell which"):
-        roles_of(FACTS, {"answer": "none"})
-    with pytest.raises(UsageError, match="twice"):
-        roles_of(FACTS, {"question": "answer", "ideal_answer": "answer"})
+def test_an_input_is_what_its_name_says_and_others_are_left_as_they_are() -> None:
+    assert roles_of(load_rubric("contextual-relevance"))["answer"] == "follow_up_question"
+    named = RUBRIC.replace("ideal_answer", "reference").replace("question", "context")
+    assert roles_of(parse_rubric(named, "facts")) == {
+        "answer": "answer", "reference": "reference", "context": "context"
+    }  # fmt: skip
+    with pytest.raises(UsageError, match="do not tell which of them is judged") as refused:
+        self_test(parse_rubric(re.sub(r"\banswer\b", "essay", RUBRIC), "facts"))
+    assert "name the judged one answer" in refused.value.hint
 
 
 @pytest.mark.parametrize("name", builtin_names())
@@ -117,23 +109,23 @@ def test_every_built_in_rubric_that_scores_one_answer_can_be_tested(name: str) -
     rubric = load_rubric(name)
     if rubric.pair:
         with pytest.raises(UsageError, match="no score with levels"):
-            chosen_score(rubric, "")
+            self_test(rubric)
         return
     scores = [name for name, field in rubric.format.scores.items() if field.scale == "ordinal"]
-    assert "answer" in roles_of(rubric, {}) and chosen_score(rubric, scores[0]) == scores[0]
+    assert self_test(rubric, scores[0]).score == scores[0]
     if len(scores) > 1:
         with pytest.raises(UsageError, match="several scores"):
-            chosen_score(rubric, "")
+            self_test(rubric)
 
 
 def test_the_roles_say_which_probes_can_be_made() -> None:
-    assert [probe.name for probe in probes_of(roles_of(FACTS, {}))] == list(PROBES)
-    assert "number" not in [probe.name for probe in probes_of(roles_of(load_rubric("groundedness"), {}))]
+    assert [probe.name for probe in self_test(FACTS).probes] == list(PROBES)
+    assert "number" not in [probe.name for probe in self_test(load_rubric("groundedness")).probes]
 
 
 def test_the_draw_does_not_depend_on_order_and_a_larger_one_contains_the_smaller() -> None:
     cases = [Case(row["id"], {name: text for name, text in row.items() if name != "id"}) for row in rows(40)]
-    few, same, more = (draw(each, asked(), n) for each, n in ((cases, 10), (cases[::-1], 10), (cases, 20)))
+    few, same, more = (draw(each, self_test(FACTS), n) for each, n in ((cases, 10), (cases[::-1], 10), (cases, 20)))
     assert {case.id for case in few} == {case.id for case in same} < {case.id for case in more}
     assert all(case.stranger and case.stranger != case.ideal for case in few)
 
@@ -146,14 +138,14 @@ def test_cases_with_the_same_question_count_once_and_rows_that_are_no_cases_do_n
         BadRow("c", 3, "c.csv", "row 3", "bad"),
         Case("d", {**texts, "question": "r"}),
     ]
-    assert len(draw(cases, asked(), 10)) == 2
+    assert len(draw(cases, self_test(FACTS), 10)) == 2
     with pytest.raises(CasesError, match="no case has what the rubric needs"):
-        draw(cases[2:3], asked(), 10)
+        draw(cases[2:3], self_test(FACTS), 10)
 
 
 def test_each_twin_names_the_row_that_it_is_compared_with() -> None:
     cases = [Case(row["id"], {name: text for name, text in row.items() if name != "id"}) for row in rows(5)]
-    made = {row[ID]: row for row in drawing.rows(draw(cases, asked(), 5), asked().probes)}
+    made = {row[ID]: row for row in drawing.rows(draw(cases, self_test(FACTS), 5), self_test(FACTS).probes)}
     assert all({*COLUMNS} < row.keys() for row in made.values())
     for row in made.values():
         if row["probe"]:

@@ -52,6 +52,22 @@ def test_lines_without_a_terminal_come_at_growing_distances(
     assert "about 10 h left" in lines[0]
 
 
+def test_a_note_is_broken_between_words_and_a_command_stays_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    progress = JobProgress()
+    progress._changes = True
+    progress.begin("tiny", 65)
+    progress.watch(Tally(judged=60))
+    said = "the memory is enough for prompt and reply of 4,096 tokens together"
+    progress.notice(said)
+    *_, note = capsys.readouterr().err.split("\r")
+    assert (note.split(), max(map(len, note.splitlines())) < 40) == (["note:", *said.split()], True)
+    progress.notice("what was merged is stored; `pathway-local judge cases.csv` goes on with the rest")
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_a_signal_is_told_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     progress = JobProgress()
     progress._changes = True

@@ -14,17 +14,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pathway_local.declare.prompt import read_prompt, rubric_text
-from pathway_local.declare.proposal import propose
+from pathway_local.declare.prompt import propose, read_prompt, rubric_text
 from pathway_local.errors import PathwayError
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
-from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.kind import FieldKind
+from pathway_local.rubrics.fields import FieldKind, ScoreField
+from pathway_local.rubrics.lists import VerdictListField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.spelling import block_of
-from pathway_local.rubrics.verdict_list import VerdictListField
 
 FOLDER = Path(__file__).parent / "prompt_corpus"
 CORPUS = {
@@ -92,7 +90,7 @@ def outcome(name: str) -> tuple[str, str, Rubric | None]:
         return "refused", str(error), None
     if not prompt.inputs:
         return "asked for inputs", "", None
-    found = propose(prompt.body, list(prompt.inputs))
+    found = propose(prompt)
     if found.open:
         return "asked in part" if found.told else "asked", found.declared, None
     text = rubric_text(prompt, block_of(found.declared, found.lines), "mine.txt", {})

@@ -65,8 +65,8 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> None:
     cases = desk.cases(4, group="COHORTGNU")
-    command = desk.judging(cases, "--pseudonyms", "key", "--without-text", "--out", "verdicts.jsonl")
-    said = desk.typed(*command).stderr
+    said = desk.typed(*desk.judging(cases, "--pseudonyms", "key", "--without-text")).stderr
+    desk.typed("export", "may.run", "--out", "verdicts.jsonl")
     assert "key: a new key" in said
     assert stat.S_IMODE((desk.work / "key").stat().st_mode) == 0o600
     stored = (desk.work / "may.run").read_bytes() + (desk.work / "verdicts.jsonl").read_bytes()
@@ -76,7 +76,7 @@ def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> Non
     assert [row["case"] for row in rows] == [key.of(f"case-{number}") for number in range(4)]
     assert all(row["score"] and row["score_confidence"] and not row.get("reason") for row in rows)
 
-    again = desk.typed(*desk.judging(cases, "--pseudonyms", "key", "--json"))
+    again = desk.typed(*desk.judging(cases, "--pseudonyms", "key"))
     assert json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1]["facts"]["skipped"] == 4
     assert "judged again" not in again.stderr
     desk.typed("export", "may.run", "--onto", cases.name, "--pseudonyms", "key", "--out", "onto.jsonl")
@@ -109,7 +109,8 @@ def test_people_rate_by_ids_and_the_run_knows_pseudonyms(desk: Desk) -> None:
 def test_a_run_stays_without_text_and_plain_ids_stay_plain(desk: Desk) -> None:
     cases = desk.cases(2)
     desk.typed(*desk.judging(cases, "--without-text"))
-    desk.typed(*desk.judging(desk.cases(4), "--out", "verdicts.csv"))
+    desk.typed(*desk.judging(desk.cases(4)))
+    desk.typed("export", "may.run", "--out", "verdicts.csv")
     assert [row.get("reason", "") for row in _rows(desk.work / "verdicts.csv")] == [""] * 4
     Pseudonyms.at(desk.work / "key", make=True)
     assert "are not pseudonyms" in desk.typed(*desk.judging(cases, "--pseudonyms", "key"), code=2).stderr

@@ -14,8 +14,7 @@ from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.samples import hand_out, samples, store_handouts
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.audit import AuditTrail, recorded, sha256_of
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content, recorded, sha256_of
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -136,7 +135,8 @@ def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
 
 def test_by_command_it_asks_and_tells_what_it_can_not_reach(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
-    desk.typed(*desk.judging(desk.cases(3), "--out", "verdicts.csv"))
+    desk.typed(*desk.judging(desk.cases(3)))
+    desk.typed("export", "may.run", "--out", "verdicts.csv")
     assert "--text or --all" in desk.typed("runs", "purge", "may.run", code=2).stderr
     assert "--yes" in desk.typed("runs", "purge", "may.run", "--text", code=2).stderr
     said = desk.typed("runs", "purge", "may.run", "--text", "--yes").stderr
@@ -169,7 +169,8 @@ def test_one_person_leaves_with_every_trace_and_the_files_written_from_the_run_a
         for n in range(6)
     ]
     rubric = str(desk.work / "small.prompty")
-    desk.typed(*desk.judging(desk.sheet(rows), "--keep", "student", "--out", "verdicts.csv"))
+    desk.typed(*desk.judging(desk.sheet(rows), "--keep", "student"))
+    desk.typed("export", "may.run", "--out", "verdicts.csv")
     path = desk.work / "may.run"
     parts = split_run(path, 50, ["split"])
     of_cases = ["--cases", "cases.jsonl", "--rubric", rubric]

@@ -44,6 +44,7 @@ def test_our_entries_are_there_and_the_demo_comes_first() -> None:
 
 def test_our_entries_say_what_a_user_must_know_before_a_download() -> None:
     for spec in load_registry():
+        assert re.fullmatch(r"[\w.-]+( [\w.-]+){0,4}", spec.licence), "a name: what else binds a user is in `notes`"
         assert spec.licence != "not stated", spec.name
         assert spec.context, spec.name
         assert "thinking" in spec.model_fields_set, spec.name

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from faulty_judges import FACTS, ideal
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, probes_of, rows
-from pathway_local.probes.subject import roles_of
+from pathway_local.probes.drawing import COLUMNS, ID, draw, rows, self_test
 from pathway_local.rater import Rater
 from pathway_local.results.self_test import self_test_table
 from pathway_local.results.table import Table
@@ -137,9 +136,9 @@ PROBES = {
 
 def judged(path: Path, name: str, score: str, judge: Callable[[Texts], Levels]) -> Table:
     rubric = load_rubric(name)
-    roles = roles_of(rubric, {})
-    probes = [probe for probe in probes_of(roles) if probe.name in {*PROBES[name, score], "gold", "stranger"}]
-    test = SelfTest(rubric, roles, score, probes)
+    test = self_test(rubric, score)
+    probes = [probe for probe in test.probes if probe.name in {*PROBES[name, score], "gold", "stranger"}]
+    test = replace(test, probes=probes)
     cases = [Case(f"c{case}", inputs(name, case)) for case in range(CASES)]
     with RunFile.create(path, kind="self-test") as run:
         store_rubric(run, rubric)

@@ -16,14 +16,13 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
-from pathway_local.probes.drawing import SelfTest, probes_of
+from pathway_local.probes.drawing import self_test
 from pathway_local.probes.probe_list import PROBES
-from pathway_local.probes.subject import roles_of
 from pathway_local.results.self_test import self_test_table
 from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
@@ -50,14 +49,9 @@ def plan_of(folder: Path, run: Path) -> Plan:
     )
 
 
-def asked(rubric: Rubric) -> SelfTest:
-    roles = roles_of(rubric, {})
-    return SelfTest(rubric, roles, "score", probes_of(roles))
-
-
 def judged(folder: Path, run: Path, judge: Judge, cases: int, rubric: Rubric | None = None) -> Table:
     plan = plan_of(folder, run)
-    test = asked(rubric or plan.rubric[0])
+    test = self_test(rubric or plan.rubric[0])
     run_self_test(plan, test, cases, Watcher(), ("test",), ScriptedCache(lambda tokenizer: Script(tokenizer, judge)))
     with RunFile.read(run, "self-test") as read:
         return self_test_table(Scores(read), test, ["script"], "cases.jsonl")
@@ -127,7 +121,7 @@ def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(folder: Path, 
             return self.most < 0
 
     run, plan = tmp_path / "t.run", plan_of(folder, tmp_path / "t.run")
-    test = asked(plan.rubric[0])
+    test = self_test(plan.rubric[0])
     caches = [ScriptedCache(lambda tokenizer: Script(tokenizer, faulty_judges.good)) for _ in range(3)]
     run_self_test(plan, test, 10, Impatient(2), ("test",), caches[0])
     [tally] = run_self_test(plan, test, 10, Watcher(), ("test",), caches[1])
@@ -208,9 +202,6 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("x")
     for asked, says in (
         (("--out", "other.csv"), "other.csv exists"),
-        (("--role", "answer"), "--role answer is not INPUT=ROLE"),
-        (("--role", "question=joke"), "no role is called 'joke'"),
-        (("--role", "nobody=answer"), "no input is called 'nobody'"),
         (("--score", "reason"), "no score is called 'reason'"),
         (("right",), "a judge is named twice"),
         (("--think=5x",), "--think 5x is not a number of tokens"),

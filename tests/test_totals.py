@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
@@ -85,15 +84,13 @@ def test_a_total_has_even_steps_that_meet_all_its_values(formula: str, low: floa
         ({"x": "tone tone"}, "'tone' does not fit at character 6"),
         ({"x": "max(" * 90}, "more than 300 characters"),
         ({"x": ""}, "it ends too early"),
-        ({"x": 3}, "counts a score twice, or none"),
         ({"x": "9999999 tone"}, "one beyond a million"),
-        ({"x": {"terms": [[float("inf"), "tone"]]}}, "at most 1000000000"),
-        ({"x": {"terms": [[1, {"terms": []}], [1, "tone"]]}}, "must be a text"),
+        *((strange, "totals must map names to formulas") for strange in (5, ["tone"], {"x": 3}, {"x": {"terms": []}})),
     ],
 )
-def test_what_is_no_total_is_refused_with_its_place(totals: Mapping[str, object], said: str) -> None:
+def test_what_is_no_total_is_refused_with_its_place(totals: object, said: str) -> None:
     with pytest.raises(FormatError) as error:
-        graded(**totals)
+        parse_rubric(TEXT.replace("TOTALS", json.dumps(totals)), "graded.prompty")
     assert "graded.prompty line 13" in str(error.value) and said in str(error.value)
 
 
@@ -108,6 +105,9 @@ def test_a_total_is_stored_as_it_was_read_and_is_no_part_of_the_reply() -> None:
     assert (compiled(again), again.format.scores) == (compiled(GRADED), GRADED.format.scores)
     assert list(again.format.scores) == ["accuracy", "complete", "tone", "on topic", "kind", "total", "pass"]
     form = GRADED.format.reply({"answer": "x"}).form
+    hostile = compiled(GRADED).replace('"bound":3.5', '"bound":2e9')
+    with pytest.raises(RubricError, match="at most 1000000000"):
+        read_compiled(GRADED.text, hostile)
     assert "total" not in form.grammar() and "total" not in json.dumps(GRADED.format.schema())
 
 

@@ -77,7 +77,7 @@ def judge(
             check_names(cases, run, *options.values())
             sheet = sheet_or_path(cases)
             if run is None and isinstance(sheet, Path):
-                run = default_run(sheet, None)
+                run = default_run(sheet)
             run = _fleeting(kept) if run is None else Path(path_text(run))
             given["rubric"] = list(_rubrics(rubric))
             found = _judged(read_plan(sheet, run, given), engine, _watcher(shown=progress))

@@ -23,8 +23,7 @@ from pathway_local.cli.new import (
 )
 from pathway_local.cli.options import Force, option
 from pathway_local.cli.terminal import check_new, data, need_consent, notice
-from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
-from pathway_local.declare.proposal import propose
+from pathway_local.declare.prompt import Prompt, propose, read_prompt, rubric_text
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.rubrics.prompty_file import read_text
 from pathway_local.rubrics.rubric_file import parse_rubric
@@ -85,7 +84,7 @@ def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
 
 def _declared(prompt: Prompt, begun: str, *, asks: bool) -> tuple[str, Sequence[str]]:
     """Return the fields and lines that the prompt shows, completed by the person. Raises UsageError."""
-    found = propose(prompt.body, list(prompt.inputs))
+    found = propose(prompt)
     data.say(visible(f"Read from {found.told}" if found.told else "The prompt shows no form of the reply, or several"))
     if found.doubt:
         notice(f"may this line add a value or a part? {found.doubt!r}")

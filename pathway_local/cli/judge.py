@@ -4,7 +4,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -14,18 +14,16 @@ from pathway_local.case import placed
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.options import App, option, options_of
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.show import note_export, show, terminal_words
-from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, talk, tell
+from pathway_local.cli.show import show, terminal_words
+from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk, tell
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
-from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
+from pathway_local.judging.dry_run import JudgeForecast, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan, default_run, read_plan
 from pathway_local.judging.recorder import Tally
-from pathway_local.output.export import export, is_judges_own
-from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.analysis import found_by
 from pathway_local.results.summary import ANALYSIS
 from pathway_local.results.table import unasked
@@ -35,13 +33,12 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
-from pathway_local.sheets.tables import check_table
 from pathway_local.system.private_process import INTERRUPTED
 
 
-def show_dry_run(found: DryRun) -> None:
+def show_dry_run(found: Sequence[JudgeForecast]) -> None:
     """Print for each judge what it would do, what would fail, and what it would take."""
-    for judge in found.judges:
+    for judge in found:
         if judge.label:
             data.say(f"{judge.judge}: {judge.label}")
         for rater in judge.raters:
@@ -51,11 +48,6 @@ def show_dry_run(found: DryRun) -> None:
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
     data.say("dry run: nothing was judged or stored")
-
-
-def print_dry_run(found: DryRun) -> None:
-    """Print the same as JSON."""
-    print_json(asdict(found) | {"part": str(found.part) if found.part else None})
 
 
 def _show_rater(found: RaterForecast) -> None:
@@ -88,9 +80,6 @@ def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx.")],
     given: dict[str, Any],
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.")] = None,
-    out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).")] = None,
-    force: Annotated[bool, option("", "Replace a file at --out that is not ours.", "--force")] = False,
-    as_json: Annotated[bool, option("", "Print the summary as JSON.", "--json")] = False,
     quiet: Annotated[bool, option("", "Show no progress and no notes.", "--quiet", "-q")] = False,
     dry: Annotated[
         bool, option("", "Only say what would be judged, what would fail and what it would take.", "--dry-run")
@@ -105,16 +94,12 @@ def judge(
     """
     typed = dict(given)
     given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
-    plan = read_plan(cases, run or default_run(cases, out), given)
+    plan = read_plan(cases, run or default_run(cases), given)
     talk.errors_only = quiet
-    if out is not None:
-        # The same command must be able to continue, so it may replace what it wrote itself.
-        check_table(out, force=force or is_judges_own(plan.run, out))
     tell_exposed(cases, plan.run, strict=strict_permissions)
     _close_off(plan.seal)
     if dry:
-        foreseen = watched(plan, dry_run)
-        print_dry_run(foreseen) if as_json else show_dry_run(foreseen)
+        show_dry_run(watched(plan, dry_run))
         return
     if plan.engine_log:
         open_log(plan.engine_log).close()
@@ -123,7 +108,7 @@ def judge(
         tallies = heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
     else:
         tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
-    _report(tallies, plan.run, out, force=force, as_json=as_json)
+    _report(tallies, plan.run)
 
 
 def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
@@ -162,18 +147,12 @@ def _close_off(wanted: Wanted) -> None:
         close_off(required=wanted == "required")
 
 
-def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
+def _report(tallies: Sequence[Tally], where: Path) -> None:
     if again := sum(tally.rejudged for tally in tallies):
         notice(f"judged again because their texts changed: {again:,}")
     with RunFile.read(where) as read:
-        if out is not None:
-            for remark in export(read, out, force=force or is_judges_own(where, out)):
-                notice(remark)
         found = found_by(ANALYSIS, Scores(read), {})
-    if out is not None:
-        note_export(where, out)
-    if str(out) != "-":
-        print_json(as_plain(found, terminal_words())) if as_json else show(unasked(found), terminal_words())
-    tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
+    show(unasked(found), terminal_words())
+    tell(f"run: {where}")
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

@@ -42,7 +42,7 @@ def _row(card: JudgeCard) -> list[str]:
     spec = card.spec
     return [
         spec.name,
-        card.licence + (", gated" if spec.gated else ""),
+        spec.licence + (", gated" if spec.gated else ""),
         spec.thinks,
         "yes" if card.folder else "–",
         card.fits,
@@ -130,7 +130,7 @@ def fetch(name: Name, models: Models = None) -> None:
     check_source(spec)
     if spec.revision is None:
         notice(f"the entry of {spec.name} names no revision: fetching the newest")
-    talk.say(f"fetching {spec.source}; licence: {spec.licence}")
+    talk.say(f"fetching {spec.source}; licence: {spec.licence}{f'; notes: {spec.notes}' if spec.notes else ''}")
     try:
         folder, line = take(spec)
     except KeyboardInterrupt:

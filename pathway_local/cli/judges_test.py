@@ -12,9 +12,8 @@ from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judging.plan import Plan, read_plan, values_by_name
-from pathway_local.probes.drawing import SelfTest, chosen_score, probes_of
-from pathway_local.probes.subject import roles_of
+from pathway_local.judging.plan import Plan, read_plan
+from pathway_local.probes.drawing import self_test
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 
@@ -26,13 +25,6 @@ def test(
     given: dict[str, Any],
     n: Annotated[int, option("N", "Cases to draw at random.", "--n", min=2, max=10_000)] = 100,
     score: Annotated[str, option("NAME", "The score to test; needed if the rubric has several.")] = "",
-    role: Annotated[
-        list[str],
-        option(
-            "INPUT=ROLE",
-            "Role of an input: question, answer, reference, context or none; repeat for more.",
-        ),
-    ] = [],  # noqa: B006
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.")] = None,
     out: Out = None,
     full: Full = False,
@@ -48,16 +40,12 @@ def test(
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
     from pathway_local.judging.self_test import run_self_test
-    from pathway_local.output.export import is_judges_own
     from pathway_local.results.self_test import self_test_table
     from pathway_local.scores.scores import Scores
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
-    roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
-    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes_of(roles))
-    # The same command must be able to continue, so it may replace what it wrote itself.
-    force = force or (out is not None and is_judges_own(plan.run, out))
+    tested = self_test(plan.rubric[0], score)
     check_out(out, force=force)
     names = _judges(plan)
     read_privately(cases, plan.run)

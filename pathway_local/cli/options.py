@@ -17,21 +17,12 @@ from pathway_local.words import languages
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _not_an_option(ctx: typer.Context, value: Any) -> Any:
-    """Refuse the name of an option as another one's value, which was forgotten."""
-    names = {name for each in ctx.command.params for name in each.opts}
-    if forgotten := names.intersection(value if isinstance(value, list | tuple) else [value]):
-        raise typer.BadParameter(f"it needs a value, and {forgotten.pop()} is an option")
-    return value
-
-
 def option(value: str, says: str, *names: str, **limits: Any) -> Any:
     """Declare an option: the name of its value (empty for a switch), and its help.
 
     Without `names` it has the name of its parameter.
     """
-    callback = _not_an_option if value else None
-    return typer.Option(*names, metavar=value or None, help=says, callback=callback, **limits)
+    return typer.Option(*names, metavar=value or None, help=says, **limits)
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
@@ -81,16 +72,14 @@ MATCHING = READING | options_of(Plan, "header_row", "sheet", "map")
 
 
 class App(typer.Typer):
-    """One command or, with a description, a group of commands. Each example is a line below the help.
+    """A group of commands. Each example is a line below the help.
 
     Help is plain: importing what draws Typer's boxes takes half a second.
     """
 
     def __init__(self, says: str = "", *examples: str) -> None:
-        group: dict[str, Any] = {}
-        if says:
-            # Without a callback, Typer would turn a group of a single command into that command.
-            group = {"cls": TyperGroup, "no_args_is_help": True, "callback": lambda: None}
+        # Without a callback, Typer would turn a group of a single command into that command.
+        group: Any = {"cls": TyperGroup, "no_args_is_help": True, "callback": lambda: None}
         plain: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
         super().__init__(help=says, epilog=pasted(*examples), **plain, **group)
 

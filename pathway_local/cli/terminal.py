@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import sys
 import threading
 import traceback
@@ -23,7 +22,7 @@ from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.private_file import check_output
 from pathway_local.system.shipped import with_pages
-from pathway_local.system.visible import visible, visible_json
+from pathway_local.system.visible import COMMAND, visible, visible_json
 
 ENDLESS = 10_000
 """Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
@@ -41,7 +40,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk."""
 
 _FRAMES = 3
-_COMMAND = re.compile(r"`[^`]* [^`]*`|pathway-local |chmod |source ")
 
 
 class _Stderr(TextIOBase):
@@ -91,7 +89,7 @@ class Screen(Console):
         margin = " " * indent
         text = Text(margin + (label + visible(with_pages(said), lines=lines)).replace("\n", f"\n{margin}"))
         text.stylize(style, indent, indent + len(label) if label else None)
-        self.print(text, soft_wrap=not (prose and self.is_terminal) or _COMMAND.search(said) is not None)
+        self.print(text, soft_wrap=not (prose and self.is_terminal) or COMMAND.search(said) is not None)
 
     def show_table(
         self, title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1, lines: bool = False

@@ -15,18 +15,19 @@ LONG = 160
 _TOKEN = re.compile(
     r'(?P<key>"[^"\n]{1,60}"\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?P<open>[{\[])|(?P<close>[}\]])'
 )
-_TAG = re.compile(r"<(/?)([A-Za-z]\w*)>")
+_TAGGED = re.compile(
+    rf"<(?P<tag>[A-Za-z]\w*)>[ \n]{{0,9}}(?P<slot>(?:(?!</?[A-Za-z])[^\n{{]){{0,{LONG}}}?)[ \n]{{0,9}}</(?P=tag)>"
+)
 _BLANK = r"\[(?!\[)[^\[\]{}\n]{1,300}\](?!\])|<(?!<)[^<>\n]{1,300}>(?!>)|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…"
 _LABEL = re.compile(
     r"^[ \t]*(?:[-•][ \t]+|\d+[.)][ \t]+)?(?P<label>(?:#{1,4}[ \t]+)?[*_]{0,2}(?P<name>[^\W\d_][\w '/-]{0,40})"
-    rf"[*_]{{0,2}}(?::[*_]{{0,2}})?(?P<gap>[ \t]*\n?))[ \t]*(?P<slot>{_BLANK})(?P<end>/\d+)?[ \t]*$",
+    rf"[*_]{{0,2}}(?::[*_]{{0,2}})?[ \t]*\n?)[ \t]*(?P<slot>{_BLANK})(?P<end>/\d+)?[ \t]*$",
     re.MULTILINE,
 )
 _RESULT = re.compile(r"(Feedback: ?)[(\[{<]([^\n()]{3,160})[)\]}>] ?\[RESULT\] ?[(\[{<]([^\n()]{1,160})[)\]}>]")
 _NAMED = r"(?P<label>[A-Z][\w ]{1,30}: ?)?"
 _ENDS = {
     ("[[", "]]"): rf"{_NAMED}\[\[(?P<value>[^\[\]{{}}\n]{{1,24}})\]\]",
-    ("<<<", ">>>"): rf"{_NAMED}<<<(?P<value>[^<>{{}}\n]{{1,24}})>>>",
     ("\\boxed{{", "}}"): rf"{_NAMED}\\+boxed\{{(?P<value>[^{{}}\n]{{1,24}})\}}",
     ("", ""): r"[\"“'`«]\s?(?P<label>#{4}|[*#]*[A-Z][\w ]{1,30}[*]*:) ?(?P<value>[^\s\"”'`»][^\"”'`»\n]{0,40})[\"”'`»]",
 }
@@ -103,24 +104,17 @@ def _slots_of(keys: Sequence[Key], prefix: str = "") -> Iterator[Slot]:
 
 def _tags(text: str) -> Iterator[Form]:
     """Yield the last run of tags with a slot each, unless another tag stands around it."""
-    tokens, runs = list(_TAG.finditer(text)), list[list[tuple[str, str, int, int]]]()
-    for opens, closes in pairwise(tokens):
-        inside, end = text[opens.end() : closes.start()], runs[-1][-1][3] if runs else -1
-        if opens[1] or not closes[1] or opens[2] != closes[2] or len(inside.strip()) > LONG:
-            continue
-        if "{{" in inside or "\n" in inside.strip():  # an input, or a part of the prompt
-            continue
-        joined = runs and re.fullmatch(r"[\s,;*•-]*(?:\w{1,4}\s)?", text[end : opens.start()][:99])
-        runs += [] if joined else [[]]
-        runs[-1].append((opens[2], " ".join(inside.split()), opens.start(), closes.end()))
-    if not runs or re.search(r"<\w+>\s*\Z", text[max(0, runs[-1][0][2] - 99) : runs[-1][0][2]]):
+    run = list[re.Match[str]]()
+    for found in _TAGGED.finditer(text):
+        if run and not re.fullmatch(r"[\s,;*•-]*(?:\w{1,4}\s)?", text[run[-1].end() : found.start()][:99]):
+            run.clear()
+        run.append(found)
+    if not run or re.search(r"<\w+>\s*\Z", text[max(0, run[0].start() - 99) : run[0].start()]):
         return
-    said = dict[str, list[str]]()
-    for tag, inside, *_ in runs[-1]:
-        said.setdefault(tag, []).append(inside)
-    slots = {tag: Slot(_named(tag, texts[-1]), " | ".join(dict.fromkeys(texts))) for tag, texts in said.items()}
-    lines = tuple(f"<{tag}>{{{slot.name}}}</{tag}>" for tag, slot in slots.items())
-    yield Form("tags", tuple(slots.values()), lines, runs[-1][0][2], runs[-1][-1][3])
+    names = [_named(each["tag"], each["slot"]) for each in run]
+    slots = tuple(Slot(name, each["slot"]) for name, each in zip(names, run, strict=True))
+    lines = tuple(f"<{each['tag']}>{{{name}}}</{each['tag']}>" for name, each in zip(names, run, strict=True))
+    yield Form("tags", slots, lines, run[0].start(), run[-1].end())
 
 
 def _named(tag: str, text: str) -> str:
@@ -131,7 +125,7 @@ def _named(tag: str, text: str) -> str:
 
 def _labels(text: str) -> Iterator[Form]:
     """Yield each run of lines with a label and a slot, which may stand below its label."""
-    runs, closed = list[list[re.Match[str]]](), {f"<{name}>" for end, name in _TAG.findall(text) if end}
+    runs, closed = list[list[re.Match[str]]](), {f"<{name}>" for name in re.findall(r"</(\w+)>", text)}
     for found in _LABEL.finditer(text):
         if "{{" in found[0] or found["slot"] in closed or not re.search(r":|#[^\n]*\n", found["label"]):
             continue
@@ -139,16 +133,18 @@ def _labels(text: str) -> Iterator[Form]:
         runs += [] if joined else [[]]
         runs[-1].append(found)
     for run in runs:
-        last = run[-1].end()
-        gaps = ["\n" * (1 + ("\n\n" in text[one.end() : two.start() + 1])) for one, two in pairwise(run)]
-        shown = [f"{each['label'].rstrip(' ')}{' ' * (each['gap'][-1:] == ' ')}" for each in run]
-        names = [as_name(each["name"]) for each in run]
-        parts = [f"{begin}{{{name}}}{each['end'] or ''}" for begin, name, each in zip(shown, names, run, strict=True)]
-        layout = "".join(f"{part}{gap}" for part, gap in zip(parts, [*gaps, ""], strict=True))
-        # Dots stand for more labels, and so does a label without a slot.
+        begin, last, lines, slots = run[0].start(), run[-1].end(), list[str](), list[Slot]()
+        end = begin
+        for each in run:
+            slots.append(Slot(as_name(each["name"]), each["slot"]))
+            shown = f"{text[each.start('label') : each.start('slot')]}{{{slots[-1].name}}}{each['end'] or ''}"
+            lines += ["", shown] if "\n\n" in text[end : each.start() + 1] else [shown]
+            end = each.end()
+        # Dots stand for more labels, and so does a label without a slot: then no slot is the only one of its name.
         more = re.match(r"\s*(?:\.\.\.|…|[A-Z][\w ]{1,30}:\s*$)", text[last : last + 99])
-        slots = tuple(Slot(name, each["slot"]) for name, each in zip(names, run, strict=True)) * (1 + bool(more))
-        yield Form("labels", slots, tuple(layout.split("\n")), run[0].start(), last)
+        yield Form(
+            "labels", (*slots, *slots) if more else tuple(slots), tuple("\n".join(lines).split("\n")), begin, last
+        )
 
 
 def _endings(text: str) -> Iterator[Form]:

@@ -24,7 +24,10 @@ _EXPLAINS = re.compile(
 )
 _SCORE = re.compile(r"(?i)(?:score|rating|grade|number|integer|\bint|float|\bnot[ae]|punkte?|puntuaci[oó]n)\W*$")
 _ORDERED = (("no", "yes"), ("n", "y"), ("false", "true"), ("fail", "pass"), ("incorrect", "correct"))
-_LEVEL = re.compile(r"^(?P<lead>[^\w\n]*(?:[^\W\d]+:? |))(?P<number>\d{1,2})(?P<mark>\s*[^\w\n]{1,6})(?P<name>[^\n]*)")
+_LEVEL = re.compile(
+    r"^(?P<lead>[^\w\n]*(?:[^\W\d]+:? |))(?P<number>\d{1,2})[ *]*[^\w\s*.)][^\w\n]{0,5}(?P<name>\w[^\n]{0,200})",
+    re.MULTILINE,
+)
 _HEADING = re.compile(r"(?i)scale|scor|rubric|rating|level|point|grad|skala|stufe|escala|échelle|nivel|note")
 
 
@@ -43,28 +46,22 @@ class Levels:
 
 
 def levels_in(text: str) -> Levels | None:
-    """Return the only list of levels: lines with numbers from 0 or 1 on, up or down, each with a name."""
-    lines, runs = text.split("\n"), list[list[tuple[int, int, re.Match[str]]]]()
-    for row, line in enumerate(lines):
-        if not (match := _LEVEL.match(line[:300])):
-            continue
-        number, run = int(match["number"]), runs[-1] if runs else []
-        numbers = [*(each[1] for each in run[-2:]), number]
-        goes_on = {two - one for one, two in pairwise(numbers)} in ({1}, {-1})
-        if not goes_on or match["lead"].strip() != run[-1][2]["lead"].strip():
-            runs.append([])
-        runs[-1].append((row, number, match))
-    found = [each for run in runs if (each := _list(run, lines))]
-    return found[0] if len(found) == 1 else None
+    """Return the only list of levels: lines that begin alike, with numbers from 0 or 1 on, up or down, and names."""
+    lists = dict[str, list[re.Match[str]]]()
+    for found in _LEVEL.finditer(text):
+        lists.setdefault(found["lead"].strip(), []).append(found)
+    levels = [each for lines in lists.values() if (each := _levels(lines, text))]
+    return levels[0] if len(levels) == 1 else None
 
 
-def _list(run: list[tuple[int, int, re.Match[str]]], lines: list[str]) -> Levels | None:
-    names, first = {number: _title(match["name"]) for _, number, match in run}, run[0][0]
-    counted = any(match["mark"].strip(" *")[:1] in (".", ")", "") for *_, match in run)
-    told = re.search(r"\w", run[0][2]["lead"]) or _HEADING.search(" ".join(lines[max(0, first - 3) : first]))
-    if len(run) < 2 or min(names) not in (0, 1) or counted or not told or not all(names.values()):
+def _levels(lines: Sequence[re.Match[str]], text: str) -> Levels | None:
+    numbers, begin = [int(each["number"]) for each in lines], lines[0].start()
+    names = {number: _title(each["name"]) for number, each in zip(numbers, lines, strict=True)}
+    steps = {two - one for one, two in pairwise(numbers)}
+    told = re.search(r"\w", lines[0]["lead"]) or _HEADING.search("".join(text[:begin].splitlines(keepends=True)[-3:]))
+    if steps not in ({1}, {-1}) or min(numbers) > 1 or not told or not all(names.values()):
         return None
-    return Levels(names, "\n".join(lines[first : run[-1][0] + 1])) if len({*names.values()}) > 1 else None
+    return Levels(names, text[begin : lines[-1].end()]) if len({*names.values()}) > 1 else None
 
 
 def _title(text: str) -> str:
@@ -105,10 +102,8 @@ def _spelling(slot: Slot, levels: Levels | None, inputs: Sequence[str]) -> str:
     parts = [part.strip(" \"'“”`[].").replace("N\0A", "N/A") for part in _PARTS.split(inside.replace("N/A", "N\0A"))]
     if number := _number(inside, parts):
         return (levels.spelling(slot.name, number) if levels else "") or number
-    if _are_words(inside, parts):
-        return _words(parts)
-    if inside in ("true", "false"):
-        return f"false {OPEN} true"
+    if words := _words(inside, parts):
+        return words
     # One word in a slot may be an example of a value; a sentence is none.
     told = _EXPLAINS.search(slot.name) or (shown[:1] != "<" and _EXPLAINS.search(inside))
     sample = re.fullmatch(rf"\W*(?:{_N}|x|n)\W*", inside, re.IGNORECASE) or _SCORE.search(slot.name)
@@ -133,17 +128,13 @@ def _number(inside: str, parts: Sequence[str]) -> str:
     return span + f" {OPEN}" * bool(re.search(r"\w", found["more"]))
 
 
-def _are_words(inside: str, parts: Sequence[str]) -> bool:
-    """Return whether the slot holds words to choose from: behind bars, in quotes, or each alone behind the other."""
-    divided = re.search(rf"[|/]|\s{_OR}\s", inside) and (
-        re.search(r"[|/]", inside) or inside.count('"') == 2 * len(parts) or not any(" " in part for part in parts)
+def _words(inside: str, parts: Sequence[str]) -> str:
+    """Return the spelling of words to choose from, behind bars or each alone; empty for anything else."""
+    divided = re.search(r"[|/]", inside) or (
+        re.search(rf"\s{_OR}\s", inside) and not any(" " in part for part in parts)
     )
-    return bool(divided) and 1 < len(parts) <= 12 and len({*parts}) == len(parts) and all(map(_WORD.fullmatch, parts))
-
-
-def _words(parts: Sequence[str]) -> str:
-    lower = [part.lower() for part in parts]
-    for low, high in _ORDERED:
-        if sorted(lower) == sorted((low, high)):
-            return " < ".join(quoted_word(parts[lower.index(word)]) for word in (low, high))
-    return f" {OPEN} ".join(map(quoted_word, parts))
+    if not divided or not 1 < len({*parts}) == len(parts) <= 12 or not all(map(_WORD.fullmatch, parts)):
+        return ""
+    order = next((pair for pair in _ORDERED if {*pair} == {part.lower() for part in parts}), ())
+    ranked = sorted(parts, key=lambda part: order.index(part.lower())) if order else parts
+    return (" < " if order else f" {OPEN} ").join(map(quoted_word, ranked))

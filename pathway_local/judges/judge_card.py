@@ -1,6 +1,5 @@
 """Helps a person to choose a judge: shows its entry, whether its weights are here, and whether it fits."""
 
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,11 +21,6 @@ class JudgeCard:
     spec: JudgeSpec
     folder: Path | None
     placed: Placement | EngineError
-
-    @property
-    def licence(self) -> str:
-        """The licence in a few words: the entry's text up to its first remark."""
-        return re.split(r" \(| by |;|, ", self.spec.licence)[0]
 
     @property
     def fits(self) -> str:

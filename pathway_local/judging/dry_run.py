@@ -18,9 +18,7 @@ from pathway_local.judging.preparation import (
     prepare,
 )
 from pathway_local.rendering.prompt import Prompt
-from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.split import Part
 
 SHOWN = 10
 
@@ -72,22 +70,12 @@ class JudgeForecast:
     raters: tuple[RaterForecast, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
-    """A job's work with these `rows` of the cases file."""
-
-    rows: int
-    limit: Limit | None
-    part: Part | None
-    judges: tuple[JudgeForecast, ...]
-
-
 class _NothingStored(Exception):
     """Undoes what `add_raters` has stored."""
 
 
-def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
-    """Return what `run_job` would do; raise what it would raise before it loads an engine.
+def dry_run(plan: Plan, watcher: Watcher) -> list[JudgeForecast]:
+    """Return what each judge of `run_job` would do; raise what it would raise before it loads an engine.
 
     If the watcher stops it, the counts are incomplete.
     """
@@ -109,7 +97,7 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
                 _count(forecast, rater, batch, run)
         for remark in prepared.cases.remarks:
             watcher.notice(remark)
-        return DryRun(prepared.total, prepared.limit, prepared.part, tuple(judges))
+        return judges
 
 
 def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:

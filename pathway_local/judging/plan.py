@@ -14,7 +14,7 @@ from pathway_local.errors import UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import RunKind
+from pathway_local.runs.run_file import RunKind
 from pathway_local.runs.split import MOST
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
@@ -180,6 +180,6 @@ def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def default_run(cases: Path, out: Path | None) -> Path:
-    """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")
+def default_run(cases: Path) -> Path:
+    """Return the run file if the user names none: in this folder, named like the cases."""
+    return Path(f"{cases.stem}.run")

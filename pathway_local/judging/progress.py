@@ -1,13 +1,14 @@
 """Shows a job's progress: one line that changes, on a terminal or in a notebook; elsewhere a line now and then."""
 
 import shutil
+import textwrap
 import time
 from collections.abc import Callable
 from typing import TextIO
 
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.recorder import Tally
-from pathway_local.system.visible import visible
+from pathway_local.system.visible import COMMAND, visible
 
 SHOW_SECONDS, FIRST_LINE, LAST_GAP = 0.5, 10.0, 1800.0
 """Seconds between two changes of the line. If no line changes, to the first line of progress; each gap is twice the one
@@ -76,16 +77,17 @@ class Progress(Watcher):
         self._write(self.line(self._rater, tally, self._total, self._shown - self._began))
 
     def _write(self, text: str, *, whole: bool = False) -> None:
-        """Write a line, over the one before if lines change; a `whole` one stays and is never cut."""
-        shown = visible(text)
+        """Write a line, over the one before if lines change; a `whole` one stays, and is broken between words."""
+        shown, ends = visible(text), whole or not self._changes
         if self._changes:
             most = shutil.get_terminal_size().columns - 1
-            shown = shown.ljust(self._width) if whole else shown[:most].ljust(self._width)
-            self._stream.write(f"\r{shown}")
-            self._width = len(shown)
-        if whole or not self._changes:
-            self._stream.write("\n" if self._changes else f"{shown}\n")
-            self._width = 0
+            self._stream.write(f"\r{'':{self._width}}\r")
+            if not whole:
+                shown = shown[:most]
+            elif not COMMAND.search(text):
+                shown = textwrap.fill(shown, most, break_long_words=False, break_on_hyphens=False)
+        self._stream.write(shown + "\n" * ends)
+        self._width = 0 if ends else len(shown)
         self._stream.flush()
 
 

@@ -9,8 +9,8 @@ from statistics import median_low
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.lists import VerdictListField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import (
     COPIED,
     CUT,

@@ -18,7 +18,7 @@ from pathway_local.output.export_columns import (
     names,
 )
 from pathway_local.results.reading_list import NOTES, reason_field
-from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
+from pathway_local.runs.audit import file_facts, note, recorded
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -179,25 +179,6 @@ def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     except RunFileError:
         return False
     return note(run, EXPORT, {"command": recorded(command), **facts})
-
-
-def is_judges_own(run: Path, target: Path) -> bool:
-    """Whether `judge` or `judges test` wrote this file from this run and it is unchanged, by the run's audit trail."""
-    if not run.is_file():
-        return False
-    with RunFile.read(run, None) as read:
-        trail = AuditTrail(read.database)
-        try:
-            about = trail.entries_about(target, read.key)
-        except OSError:
-            return False  # missing or unreadable: the command that writes it reports that
-        told = [entry.facts for entry in trail.entries() if entry.number in about and entry.event == EXPORT]
-    return any(_of_judge(each) and each.get("file") == target.name for each in told)
-
-
-def _of_judge(facts: Mapping[str, Value]) -> bool:
-    command = facts.get("command")
-    return isinstance(command, list) and (command[1:2] == ["judge"] or command[1:3] == ["judges", "test"])
 
 
 def _moved(case: Case) -> CasesError:

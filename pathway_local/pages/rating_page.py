@@ -10,8 +10,8 @@ from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
 from pathway_local.ratings.rating_sheet import RatingRow, told_to_people
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.lists import VerdictListField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 

@@ -7,7 +7,7 @@ from heapq import nsmallest
 from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName, UsageError
 from pathway_local.probes.probe_list import PROBES, Probe
-from pathway_local.probes.subject import Role, Subject
+from pathway_local.probes.subject import Role, Subject, roles_of
 from pathway_local.rubrics.rubric import Rubric
 
 BASES = {"gold": "ideal", "stranger": "other"}
@@ -36,8 +36,11 @@ class SelfTest:
     probes: Sequence[Probe]
 
 
-def chosen_score(rubric: Rubric, asked: str) -> str:
-    """Return the score to test: the one asked for, or the only one whose levels have an order. Raises UsageError."""
+def self_test(rubric: Rubric, asked: str = "") -> SelfTest:
+    """Return the test of a rubric's score: the one asked for, or the only one whose levels have an order.
+
+    Raises UsageError if there is no such score, or if no input is the answer by its name.
+    """
     ordered = [name for name, field in rubric.format.given.items() if field.scale == "ordinal"]
     if rubric.pair or not ordered:
         raise UsageError(f"{rubric.name} has no score with levels from worse to better", "A self-test needs one.")
@@ -45,12 +48,12 @@ def chosen_score(rubric: Rubric, asked: str) -> str:
         raise UnknownName("score", asked, ordered)
     if not asked and len(ordered) > 1:
         raise UsageError(f"{rubric.name} has several scores: {', '.join(ordered)}", "Name one: --score NAME.")
-    return asked or ordered[0]
-
-
-def probes_of(roles: Mapping[Role, str]) -> list[Probe]:
-    """Return the probes that the roles allow."""
-    return [each for each in PROBES.values() if {*each.needs} <= roles.keys()]
+    roles = roles_of(rubric)
+    if "answer" not in roles:
+        hint = "In the rubric's file, name the judged one answer, and others question, reference or context."
+        raise UsageError(f"the names of {rubric.name}'s inputs do not tell which of them is judged", hint)
+    probes = [each for each in PROBES.values() if {*each.needs} <= roles.keys()]
+    return SelfTest(rubric, roles, asked or ordered[0], probes)
 
 
 def draw(cases: Iterable[Case | BadRow], tested: SelfTest, size: int) -> list[Subject]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.sheets.columns import means_the_same
 
@@ -23,38 +22,16 @@ _USUAL: Mapping[Role, str] = {
 _JUDGED_QUESTION = "follow_up_question"
 
 
-def roles_of(rubric: Rubric, given: Mapping[str, str]) -> dict[Role, str]:
-    """Return the input in each role: those that the user gave by name, else those whose names are known.
+def roles_of(rubric: Rubric) -> dict[Role, str]:
+    """Return the input in each role, by the inputs' names; of several that mean the same, the first.
 
-    Where a follow-up question is judged, it is the answer, and the answer before it the context. Raises UsageError if
-    no input is the answer, for an input or role that does not exist, and for a role given twice.
+    Where a follow-up question is judged, it is the answer, and the answer before it the context.
     """
-    for name, role in given.items():
-        if name not in rubric.inputs:
-            raise UnknownName("input", name, rubric.inputs)
-        if role not in (*get_args(Role), "none"):
-            raise UnknownName("role", role, [*get_args(Role), "none"])
-        if role != "none" and list(given.values()).count(role) > 1:
-            raise UsageError(f"--role gives the role {role} twice", "Each role belongs to one input.")
-    found = named_roles(rubric, given)
-    if "answer" not in found:
-        hint = f"Say which of {', '.join(rubric.inputs)} is judged: --role INPUT=answer."
-        raise UsageError(f"the names of {rubric.name}'s inputs do not tell which of them is judged", hint)
-    return found
+    found = {_role_of(wanted, rubric): name for name, wanted in reversed([*rubric.inputs.items()])}
+    return {role: found[role] for role in get_args(Role) if role in found}
 
 
-def named_roles(rubric: Rubric, given: Mapping[str, str]) -> dict[Role, str]:
-    """Return the input in each role that is given or told by its name."""
-    found: dict[Role, str] = {}
-    for role in get_args(Role):
-        named = [name for name, own in given.items() if own == role]
-        usual = [name for name, wanted in rubric.inputs.items() if _usual_role(wanted, rubric) == role]
-        if free := [*named, *(name for name in usual if name not in given)]:
-            found[role] = free[0]
-    return found
-
-
-def _usual_role(wanted: Input, rubric: Rubric) -> Role | None:
+def _role_of(wanted: Input, rubric: Rubric) -> Role | None:
     if means_the_same(_JUDGED_QUESTION, wanted.name):
         return "answer"
     role = next((role for role, usual in _USUAL.items() if means_the_same(usual, wanted.name)), None)
@@ -106,20 +83,16 @@ class Subject:
         """Whether the rubric judges a case without an answer."""
         return self.rubric.inputs[self.roles["answer"]].empty == "judge"
 
-    @property
-    def top(self) -> str:
-        """The highest level as a judge writes it."""
-        return self._top(in_json=False)
+    def top(self, *, in_json: bool = False) -> str:
+        """Return the highest level as a judge writes it."""
+        field = self.rubric.format.scores[self.score]
+        return field.write(max(value for value in field.values if value not in field.special), in_json)
 
     @property
     def top_reply(self) -> str:
         """The line of a reply in which the score has its highest level."""
         output = self.rubric.format
         if output.in_json:
-            return f"{{{json.dumps(self.score)}: {self._top(in_json=True)}}}"
+            return f"{{{json.dumps(self.score)}: {self.top(in_json=True)}}}"
         line = next((each for each in output.outputs.layout.splitlines() if f"{{{self.score}}}" in each), "")
-        return re.sub(r"\{[\w.]+\}", self.top, line).strip()
-
-    def _top(self, *, in_json: bool) -> str:
-        field = self.rubric.format.scores[self.score]
-        return field.write(max(value for value in field.values if value not in field.special), in_json)
+        return re.sub(r"\{[\w.]+\}", self.top(), line).strip()

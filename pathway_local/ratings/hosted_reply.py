@@ -14,8 +14,8 @@ from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.ending import Ending, cores_of
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import AnyField, Form, Part, Slot
+from pathway_local.rubrics.lists import VerdictListField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 BREAK = "format:"

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pathway_local.case import hash_by_input, rank
 from pathway_local.errors import UsageError
-from pathway_local.probes.subject import named_roles
+from pathway_local.probes.subject import roles_of
 from pathway_local.rater import JUDGES
 from pathway_local.results.analysis import Against, Cluster
 from pathway_local.results.consensus import people_say
@@ -73,7 +73,7 @@ def _labelled(
 ) -> Iterator[Labelled]:
     """Yield the cases that are set aside and to which people gave a level of each score, in an order by chance."""
     first, people = matrices[0], matrices[0].columns(options.against)
-    column, question = data.column(options.cluster), named_roles(rubric, {}).get("question", "")
+    column, question = data.column(options.cluster), roles_of(rubric).get("question", "")
     if any(first.raters[place].kind != "human" for place in people):
         raise UsageError(f"{options.against} is no person", "Examples are cases that people have scored: name them.")
     own = _judge(first, options.judge)

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.case import hash_by_input
-from pathway_local.probes.subject import named_roles
+from pathway_local.probes.subject import roles_of
 from pathway_local.results import MIN_GROUP
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -50,7 +50,7 @@ def pairing(data: Scores, asked: str, between: str, values: Sequence[str], small
         name = data.column(asked)
         questions = {case_id: own[name] for case_id, own in kept.items() if own.get(name)}
     else:
-        wanted = {rubric: name or named_roles(each, {}).get("question", "") for rubric, each in data.rubrics.items()}
+        wanted = {rubric: name or roles_of(each).get("question", "") for rubric, each in data.rubrics.items()}
         inputs = {rubric: own for rubric, own in wanted.items() if own in data.rubrics[rubric].inputs}
         name, questions = next(iter(inputs.values()), ""), dict(_texts(data, matrices, inputs))
     sides: dict[str, set[str]] = {value: set() for value in values}

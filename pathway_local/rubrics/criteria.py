@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import Slot
-from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import escaped
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
+from pathway_local.rubrics.prompty_file import write_front
 from pathway_local.system.safe_yaml import load_ours
 
 WORDS_FILE = Path(__file__).with_suffix(".yaml")

@@ -9,12 +9,20 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.grammar import ESCAPES, literal, read_value, string_budget, string_rules
-from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
+from pathway_local.rubrics.grammar import (
+    ESCAPES,
+    STRING,
+    alternatives,
+    literal,
+    read_value,
+    string_budget,
+    string_rules,
+    terminal,
+)
 from pathway_local.verdict import Number, Value, plain
 
 SLACK = 2
@@ -38,6 +46,93 @@ def digits(values: Sequence[Number], *ends: Number | None) -> list[str]:
     """Return each value with as many decimals as `ends` have: with steps of 0.5, 1 would begin 1.5."""
     places = max(len(str(number).partition(".")[2]) for number in ends)
     return [f"{value:.{places}f}" if places else str(value) for value in values]
+
+
+class FieldKind(BaseModel):
+    """A kind of field. `description` goes into the JSON Schema.
+
+    A kind implements all of this but `reserve`, `shortest_cut`, `is_full` and `ends_of_texts`, which fit most.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    description: str = ""
+
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
+        """Lark rules, the first called `name`, for this field which `after` ends."""
+        raise NotImplementedError
+
+    def budget(self, in_json: bool) -> int:
+        """Return the most tokens that the field can take under its rules."""
+        raise NotImplementedError
+
+    def reserve(self, in_json: bool) -> int:
+        """Return the tokens to keep free for the field. Only a text full of JSON escapes takes more, up to `budget`."""
+        return self.budget(in_json)
+
+    def shortest_cut(self, in_json: bool) -> int | None:
+        """Return the fewest tokens after which a budget can cut a text of this field; None if no budget can."""
+        return None
+
+    def is_full(self, value: Value) -> bool:
+        """Return whether the value has as many parts as the field can hold, so that further ones may be missing."""
+        return False
+
+    def ends_of_texts(self, text: str) -> list[int]:
+        """Return where the texts that a budget can cut end in `text`, which is this field's JSON."""
+        return [found.end() - 1 for found in STRING.finditer(text)]
+
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
+        """Return the value at `text[at:]`, and where it ends. Raises ReplyError."""
+        raise NotImplementedError
+
+    def write(self, value: Value, in_json: bool) -> str:
+        """Return the value as a judge would write it."""
+        raise NotImplementedError
+
+    def example(self, name: str) -> Value:
+        """Return a value that shows people what the field called `name` takes."""
+        raise NotImplementedError
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        """Return the JSON Schema of the value."""
+        raise NotImplementedError
+
+
+class Listed(FieldKind):
+    """A field that takes one of a few fixed texts."""
+
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        """Return each text that a judge may write, and the value that it stands for."""
+        raise NotImplementedError
+
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
+        return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(in_json)))}\n"
+
+    def budget(self, in_json: bool) -> int:
+        # A grammar holds bytes, not tokens: at worst the judge spells the text a byte at a time.
+        return max(len(text.encode()) for text in self.texts(in_json))
+
+    @cached_property
+    def _readers(self) -> dict[bool, tuple[Mapping[str, Value], re.Pattern[str]]]:
+        by_layout = {in_json: self.texts(in_json) for in_json in (False, True)}
+        return {in_json: (texts, re.compile(alternatives(list(texts)))) for in_json, texts in by_layout.items()}
+
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
+        texts, pattern = self._readers[in_json]
+        found = pattern.match(text, at)
+        if not found:
+            raise ReplyError(f"expected one of {', '.join(list(texts)[:12])}")
+        return texts[found.group()], found.end()
+
+    def example(self, name: str) -> Value:
+        return list(self.texts(False).values())[-1]
+
+    def write(self, value: Value, in_json: bool) -> str:
+        for text, meaning in self.texts(in_json).items():
+            if meaning == value and type(meaning) is type(value):
+                return text
+        raise ReplyError(f"{value!r} is not one of the values of this field")
 
 
 class ScoreField(Listed):
@@ -212,41 +307,6 @@ class TextField(FieldKind):
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
-
-
-class TextListField(JsonKind):
-    """A JSON list of up to `items` texts of `tokens` each."""
-
-    type: Literal["list"] = "list"
-    items: int = Field(default=5, ge=1, le=50)
-    tokens: int = Field(default=40, ge=4, le=1000)
-
-    def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        item = f"{name}_item"
-        more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
-        return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)
-
-    def budget(self, in_json: bool) -> int:
-        # Two brackets; two quotes, a comma and a blank for each text.
-        return 2 + self.items * (string_budget(self.tokens) + 4)
-
-    def reserve(self, in_json: bool) -> int:
-        return 2 + self.items * (self.tokens + 4)
-
-    def shortest_cut(self, in_json: bool) -> int | None:
-        return self.tokens // 2
-
-    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
-        value, end = read_value(text, at, list, "a list")
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
-            raise ReplyError(f"expected a list of at most {self.items} texts")
-        return value, end
-
-    def example(self, name: str) -> Value:
-        return [f"({name})"]
-
-    def as_schema(self) -> dict[str, JsonValue]:
-        return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
 
 class EchoField(FieldKind):

@@ -17,10 +17,9 @@ from pathway_local.rubrics.fields import (
     NumberField,
     ScoreField,
     TextField,
-    TextListField,
 )
 from pathway_local.rubrics.grammar import literal
-from pathway_local.rubrics.verdict_list import VerdictListField
+from pathway_local.rubrics.lists import TextListField, VerdictListField
 from pathway_local.verdict import Number, Value
 
 AnyField = Annotated[

@@ -11,13 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 
 from pathway_local.errors import FormatError
 from pathway_local.rubrics.ending import cores_of
-from pathway_local.rubrics.fields import EchoField, ScoreField
+from pathway_local.rubrics.fields import EchoField, FieldKind, ScoreField
 from pathway_local.rubrics.form import AnyField, Form, Part, Reply, Slot, text_at
 from pathway_local.rubrics.grammar import literal
-from pathway_local.rubrics.kind import FieldKind, JsonKind
+from pathway_local.rubrics.lists import JsonKind, VerdictListField
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.totals import Total, with_totals
-from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.verdict import Number, Score, storable
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import yaml
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
@@ -55,9 +56,8 @@ def parse_prompty(text: str, where: str) -> Prompty:
     front = read_front(matter, where)
     places = Places(matter, where, first_line=2)
     if strange := next((key for key in front if key not in KEYS), None):
-        # A line of an example that is not indented looks like a key, so only a name is quoted.
-        said = f"unknown key{f' {strange!r}' if strange.isidentifier() else ''}"
-        raise RubricError(f"{places.of(strange)}: {said}", f"Known are {', '.join(sorted(KEYS))}.")
+        # It is not quoted: a line of an example that is not indented looks like a key.
+        raise RubricError(f"{places.of(strange)}: unknown key", f"Known are {', '.join(sorted(KEYS))}.")
     turns = tuple(checked_turn(*part, where) for part in _split_roles(body, where, first_line))
     return Prompty(front, places, declared_inputs(front, places), turns, body, first_line)
 
@@ -137,3 +137,21 @@ def checked_turn(role: str, text: str, line: int, where: str) -> Turn:
     except TemplateSyntaxError as error:
         hint = "Insert inputs as {{ name }}, choose with {% if name %}; `rubrics adopt` converts other marks of inputs."
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a text of several lines as a block, where YAML can, and no alias, which our reader refuses."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+_TEXT = "tag:yaml.org,2002:str"
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar(_TEXT, text, style="|" if "\n" in text else None)
+)
+
+
+def write_front(front: Mapping[str, object]) -> str:
+    """Return the keys and values as YAML lines."""
+    return str(yaml.dump(dict(front), Dumper=_Dumper, width=120, allow_unicode=True, sort_keys=False))

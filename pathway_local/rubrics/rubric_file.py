@@ -11,11 +11,17 @@ from pathway_local.errors import FormatError, RubricError, UnknownName, UsageErr
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.examples import learns_from_cases, read_examples
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.prompty_file import Prompty, parse_prompty, read_front, read_text, split_front_matter
+from pathway_local.rubrics.prompty_file import (
+    Prompty,
+    parse_prompty,
+    read_front,
+    read_text,
+    split_front_matter,
+    write_front,
+)
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.private_file import closing_command
@@ -41,8 +47,8 @@ def read_inputs(prompty: Prompty, output_format: OutputFormat) -> dict[str, Inpu
         near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
         hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it under inputs."
         raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
-    for name in unused:
-        said = f"{prompty.places.of('inputs', name)}: inputs declares {name!r}, which the prompt never uses"
+    for name in unused:  # unquoted: a line of an example whose inputs are not indented looks like one
+        said = f"{prompty.places.of('inputs', name)}: the prompt never uses this input"
         raise RubricError(said, "Use it or remove it.")
     return inputs
 
@@ -54,9 +60,9 @@ def _input(name: str, declared: object, places: Places) -> Input:
     optional = declared.get("optional") is True
     empty = declared.get("empty", "judge" if optional else "fail")
     if strange or empty not in ("judge", "fail"):
-        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
+        said = "unknown key of an input" if strange else "empty must be judge or fail"
         where = places.of("inputs", name, strange[0] if strange else "empty")
-        raise RubricError(f"{where}: inputs.{name}{said}", f"Known keys are {', '.join(sorted(INPUT_KEYS))}.")
+        raise RubricError(f"{where}: {said}", f"Known keys are {', '.join(sorted(INPUT_KEYS))}.")
     default = declared.get("default", "" if optional else None)
     conversation = declared.get("type") == "conversation"
     description = str(declared.get("description", ""))
@@ -73,48 +79,43 @@ def _place_of(name: str, prompty: Prompty) -> str:
     return f"{prompty.places.where} line {line}, column {column}"
 
 
-KIND = "pair"
-
 _SWAP = "Name A's input and B's: swap: {response_a: response_b}."
 
 
 def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str, Input]) -> Pair | None:
-    """Return the comparison that a rubric's front matter declares, None if it has none. Raises RubricError."""
-    kind = prompty.front.get("kind")
-    if kind not in (None, KIND):
-        raise RubricError(f"{prompty.places.of('kind')}: kind may only be {KIND}", "Correct it, or remove it.")
+    """Return the comparison that `kind` and `swap` make of a rubric; None without them. Raises RubricError."""
+    places, kind = prompty.places, prompty.front.get("kind")
+    if kind not in (None, "pair"):
+        raise RubricError(f"{places.of('kind')}: kind may only be pair", "Correct it, or remove it.")
     if kind is None and "swap" in prompty.front:
-        raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+        raise RubricError(f"{places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
     if kind is None:
-        _refuse_preference(prompty, output_format)
+        _refuse_preference(places, output_format)
         return None
     swap = _swap(prompty, inputs)
     if len(output_format.scores) != 1:
-        said = f"{prompty.places.of('outputs')}: a comparison needs exactly one score"
+        said = f"{places.of('outputs')}: a comparison needs exactly one score"
         raise RubricError(said, "Its values above 0 prefer response A, those below 0 prefer B, and 0 is a tie.")
     [(name, score)] = output_format.scores.items()
     taken = [each for each in output_format.outputs.fields if each in FIELDS or each.startswith(SWAPPED)]
     if taken:
-        said = (
-            f"{prompty.places.of('outputs', 'fields', taken[0])}: a comparison fills the field {taken[0][:60]!r} itself"
-        )
-        raise RubricError(said, "Give the field another name.")
+        said = f"a comparison fills the field {taken[0][:60]!r} itself"
+        raise RubricError(f"{places.of('outputs', 'fields', taken[0])}: {said}", "Give the field another name.")
     if not _is_symmetric(score):
-        said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
+        said = f"{places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
         raise RubricError(said, "Write levels such as {1: A is better, 0: tie, -1: B is better}; the 0 is optional.")
     return Pair(swap, name, score.special)
 
 
-def _refuse_preference(prompty: Prompty, output_format: OutputFormat) -> None:
+def _refuse_preference(places: Places, output_format: OutputFormat) -> None:
     """Raise RubricError if a score prefers A or B: without the inputs that hold them, it would be mere categories."""
     for name, score in output_format.scores.items():
         if score.scale == "nominal" and _is_symmetric(score):
-            where = prompty.places.of("outputs", "fields", name)
-            said = f"{where}: {name} prefers one of two responses, and nothing says which inputs hold them"
+            said = f"{name} prefers one of two responses, and nothing says which inputs hold them"
             hint = (
-                "Name them: swap: {response_a: response_b} with kind: pair, --swap of rubrics adopt, swap= in Python."
+                "Name them: kind: pair with swap: {response_a: response_b}, --swap of rubrics adopt, swap= in Python."
             )
-            raise RubricError(said, hint)
+            raise RubricError(f"{places.of('outputs', 'fields', name)}: {said}", hint)
 
 
 def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -131,14 +132,10 @@ def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
         if named.count(name) > 1:
             raise RubricError(f"{where}: swap names {name[:60]!r} twice", _SWAP)
     for first, second in swap.items():
-        if _rules(inputs[first]) != _rules(inputs[second]):
+        if replace(inputs[first], name="", description="") != replace(inputs[second], name="", description=""):
             said = f"{where}: {first} and {second} differ in empty or default"
             raise RubricError(said, "Declare both alike, or only one order of a case could be judged.")
     return swap
-
-
-def _rules(wanted: Input) -> Input:
-    return replace(wanted, name="", description="")
 
 
 def _is_symmetric(score: ScoreField) -> bool:
@@ -201,6 +198,10 @@ def _read_format(prompty: Prompty) -> OutputFormat:
         except ValueError as error:
             hint = "docs/rubrics.md opens with the spellings of fields."
             raise FormatError(f"{places.of('outputs')}: {error}", hint) from None
+    totals = outputs.get("totals", {}) if isinstance(outputs, Mapping) else {}
+    if not isinstance(totals, Mapping) or not all(isinstance(each, str) for each in totals.values()):
+        said = f"{places.of('outputs', 'totals')}: totals must map names to formulas"
+        raise FormatError(said, 'Such as totals: {total: "0.5 accuracy + 0.5 tone"}.')
     try:
         return OutputFormat.load(outputs)
     except RubricError as error:
@@ -245,7 +246,7 @@ def declare_rubric(
         "outputs": outputs,
         "inputs": {each: {"type": "string"} for each in names},
     }
-    front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
+    front |= {"kind": "pair", "swap": dict(swap)} if swap else {}
     try:
         return parse_rubric(f"---\n{write_front(front)}---\n{template}", name)
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote

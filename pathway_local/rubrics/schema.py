@@ -5,8 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pathway_local.rubrics.fields import ChoiceField, ScoreField
-from pathway_local.rubrics.kind import Listed
+from pathway_local.rubrics.fields import ChoiceField, Listed, ScoreField
 from pathway_local.rubrics.spelling import Field, field_of
 
 Schema = Mapping[str, Any]

@@ -130,9 +130,9 @@ def with_totals(
 
 
 def _whole(shares: Spread, special: Collection[Number] = ()) -> Spread:
-    """The shares of one that are no trifles, without special values."""
+    """The shares of one, without special values."""
     kept = {value: share for value, share in sorted(shares.items()) if value not in special}
-    return {value: share / sum(kept.values()) for value, share in kept.items() if share > LEAST}
+    return {value: share / sum(kept.values()) for value, share in kept.items()}
 
 
 def _joined(of: Join, first: Spread, second: Spread) -> Spread:

@@ -113,6 +113,9 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
     Raises CasesError if it can't be read as one, UsageError for an encoding that does not exist, or if either can't
     apply.
     """
+    if path.name.startswith("~$"):
+        said = f"{path.name} holds no cases: it says that a program has {path.name[2:]} open"
+        raise CasesError(said, f"Name {path.name[2:]}, and close it there first if it has changed.")
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."

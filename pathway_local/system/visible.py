@@ -6,6 +6,9 @@ import re
 # terminals break lines at; and halves of surrogate pairs, which stand for bytes of a file name that are not text.
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+COMMAND = re.compile(r"`[^`]* [^`]*`|pathway-local |chmod |source ")
+"""A command in a line, which is then never broken over lines: it could not be pasted."""
+
 
 def visible(text: str, *, lines: bool = False) -> str:
     """Return the text with control characters, and line breaks unless it has `lines`, as escapes such as \\x1b."""

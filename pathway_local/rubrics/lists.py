@@ -1,4 +1,4 @@
-"""Lists of verdicts in one reply, such as one for each claim, and the score that they make together."""
+"""Fields that hold a JSON list: of texts, or of verdicts, such as one for each claim, which make a score together."""
 
 import json
 import re
@@ -8,12 +8,63 @@ from pydantic import Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import BooleanField, ChoiceField, NumberField, ScoreField, TextField
-from pathway_local.rubrics.grammar import STRING, literal, read_value
-from pathway_local.rubrics.kind import JsonKind, Listed
+from pathway_local.rubrics.fields import (
+    BooleanField,
+    ChoiceField,
+    FieldKind,
+    Listed,
+    NumberField,
+    ScoreField,
+    TextField,
+)
+from pathway_local.rubrics.grammar import STRING, literal, read_value, string_budget, string_rules
 from pathway_local.verdict import Number, Value, plain
 
 Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField | NumberField, Field(discriminator="type")]
+
+
+class JsonKind(FieldKind):
+    """A field that only a JSON layout can hold."""
+
+    type: str
+
+    def write(self, value: Value, in_json: bool) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+
+class TextListField(JsonKind):
+    """A JSON list of up to `items` texts of `tokens` each."""
+
+    type: Literal["list"] = "list"
+    items: int = Field(default=5, ge=1, le=50)
+    tokens: int = Field(default=40, ge=4, le=1000)
+
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
+        item = f"{name}_item"
+        more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
+        return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)
+
+    def budget(self, in_json: bool) -> int:
+        # Two brackets; two quotes, a comma and a blank for each text.
+        return 2 + self.items * (string_budget(self.tokens) + 4)
+
+    def reserve(self, in_json: bool) -> int:
+        return 2 + self.items * (self.tokens + 4)
+
+    def shortest_cut(self, in_json: bool) -> int | None:
+        return self.tokens // 2
+
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
+        value, end = read_value(text, at, list, "a list")
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
+            raise ReplyError(f"expected a list of at most {self.items} texts")
+        return value, end
+
+    def example(self, name: str) -> Value:
+        return [f"({name})"]
+
+    def as_schema(self) -> dict[str, JsonValue]:
+        return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
 
 class VerdictListField(JsonKind):
