@@ -18,8 +18,7 @@ from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
 from pathway_local.rater import Rater
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sealing.seal import Seal
