@@ -12,8 +12,8 @@ from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
 from pathway_local.probes.drawing import self_test

@@ -23,9 +23,9 @@ from pathway_local.judges.judge_card import judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, read_plan
 from pathway_local.judging.progress import Progress
-from pathway_local.judging.recorder import Tally
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
@@ -258,8 +258,8 @@ class Dialog:
             self._tell("to_judge", count=rater.to_judge)
             for kind, count in rater.failures.items():
                 self._tell("would_fail", count=count, kind=kind)
-            for each in rater.first_failures:
-                talk.say(self._say("row", row=each.place.split()[-1]), indent=5)
+            for place, _ in rater.first_failures:
+                talk.say(self._say("row", row=place.split()[-1]), indent=5)
         if not self._agreed("judge_now", command):
             self._tell("later", command=shlex.join(command))
             raise typer.Exit

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.loop import Tally
 from pathway_local.system.visible import COMMAND, visible
 
 SHOW_SECONDS, FIRST_LINE, LAST_GAP = 0.5, 10.0, 1800.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import tell_reading
-from pathway_local.judging.recorder import Tally
 from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
