@@ -5,8 +5,8 @@ import pytest
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.model_config import context
-from pathway_local.judges.registry import complete, precision
+from pathway_local.judges.model_config import context, precision
+from pathway_local.judges.registry import complete
 
 CONFIG = {
     "num_hidden_layers": 2,
@@ -26,24 +26,25 @@ def _folder(path: Path, config: object = CONFIG, template: str = CHATML) -> Path
     return path
 
 
-def _spec(**keys: object) -> JudgeSpec:
-    return JudgeSpec.model_validate({"name": "mine", "source": "/models/mine", **keys})
+def _spec(folder: Path, **keys: object) -> JudgeSpec:
+    return JudgeSpec.model_validate({"name": "mine", "source": str(folder), **keys})
 
 
 def test_one_line_is_enough(tmp_path: Path) -> None:
-    found = complete(_spec(), _folder(tmp_path))
+    found = complete(_spec(_folder(tmp_path)))
     assert (found.context, found.precision, found.weights_gb) == (4096, "fp16", 1e-6)
 
 
 def test_what_the_entry_says_stays(tmp_path: Path) -> None:
     given = _spec(
+        _folder(tmp_path, template="enable_thinking </think>"),
         context=2048,
         precision="fp8",
         weights_gb=1,
         system="native",
         thinking="never",
     )
-    assert complete(given, _folder(tmp_path, template="enable_thinking </think>")) == given
+    assert complete(given) == given
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_the_context_of_older_configs_and_of_those_with_several_parts(config: di
     ],
 )
 def test_the_chat_template_tells_whether_there_is_a_system_turn(tmp_path: Path, template: str, system: str) -> None:
-    assert complete(_spec(), _folder(tmp_path, template=template)).system == system
+    assert complete(_spec(_folder(tmp_path, template=template))).system == system
 
 
 @pytest.mark.parametrize("quantization", [{"quant_method": "fp8"}, {"quant_method": "of tomorrow"}, {}])
@@ -89,7 +90,7 @@ def test_a_broken_config_names_the_file(tmp_path: Path) -> None:
     _folder(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(EngineError, match=r"config\.json is not JSON"):
-        complete(_spec(), tmp_path)
+        complete(_spec(tmp_path))
 
 
 def test_a_context_is_a_sensible_number_also_inside_a_config_of_several_parts() -> None:

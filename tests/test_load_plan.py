@@ -20,10 +20,11 @@ from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, keep_context, run_job
+from pathway_local.judging.job import keep_context, run_job
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import settings_here
+from pathway_local.judging.progress import Watcher
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric_file import load_rubric

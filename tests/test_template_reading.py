@@ -38,7 +38,7 @@ def test_how_a_judge_thinks_must_be_said_if_its_template_speaks_of_it(
 ) -> None:
     (tmp_path / "judge").mkdir()
     made = folder(tmp_path / "judge", template, "<think>", "</think>")
-    spec = complete(JudgeSpec(name="mine", source="a/b"), made)
+    spec = complete(JudgeSpec(name="mine", source=str(made)))
     assert spec.thinks == thinks
     if thinks == "never":
         assert think_budget("0", spec) == 0

@@ -12,8 +12,8 @@ from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import MATCHING, App, AsJson, Models, options_of
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError
-from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
+from pathway_local.judges.placement import JudgeCard, judge_card
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.system.machine import this_machine
@@ -28,7 +28,7 @@ Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a
 def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
-    cards = list(judge_cards(load_registry(models), machine))
+    cards = [judge_card(entry, machine) for entry in load_registry(models)]
     if as_json:
         print_json([card.as_json() for card in cards])
         return

@@ -39,7 +39,7 @@ def test(
     from pathway_local.cli.analyses import check_out, deliver
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
-    from pathway_local.judging.self_test import run_self_test
+    from pathway_local.judging.job import run_self_test
     from pathway_local.results.self_test import self_test_table
     from pathway_local.scores.scores import Scores
 

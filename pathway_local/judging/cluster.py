@@ -19,9 +19,9 @@ from pathway_local.errors import EngineDied, EngineError, EngineMissing
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import gpus_named
 from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_folder
-from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import MOST, split_run

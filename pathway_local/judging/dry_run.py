@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathway_local.case import BadRow, Case, fingerprint, placed
 from pathway_local.errors import CaseError
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, batches
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import add_raters, engine_plan, prepare
+from pathway_local.judging.progress import Watcher
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_file import RunFile
 

@@ -1,11 +1,11 @@
-"""Runs a scoring job: judges judge the cases of a file under rubrics, and the run keeps the outcomes."""
+"""Runs a job: judges judge a file's cases, or drawn ones and their changed twins; the run keeps the outcomes."""
 
 import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,41 +17,28 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import JudgeWork, Prepared, add_raters, check_contexts, engine_plan, prepare
+from pathway_local.judging.preparation import (
+    JudgeWork,
+    Prepared,
+    add_raters,
+    check_contexts,
+    engine_plan,
+    prepare,
+    tell_reading,
+)
+from pathway_local.judging.progress import Watcher
 from pathway_local.passes import Engine, EngineConfig
+from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.rater import LABEL
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.in_memory import InMemorySheet
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.verdict import Value
-
-
-class Watcher:
-    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
-
-    def notice(self, message: str) -> None:
-        """Tell the user something."""
-
-    def begin(self, rater: str, total: int) -> None:
-        """Show that a judge begins; `total` is the number of its outcomes."""
-
-    def loading(self, judge: str) -> None:
-        """Show that the judge's engine is being loaded."""
-
-    def ready(self) -> None:
-        """Show that the judge's engine is loaded."""
-
-    def watch(self, tally: Tally) -> None:
-        """Show a tally whose outcomes are on the disk; called whenever some were stored, and at the end."""
-
-    def end(self) -> None:
-        """Called once nothing more is shown."""
-
-    def stopped(self) -> bool:
-        """Whether to end early."""
-        return False
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
@@ -76,6 +63,33 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         if plan.without_text:
             run.set_setting(TEXTS, False)
         return _ScoringJob(run, job_id, prepared, sha256, watcher, loaded).judge()
+
+
+def run_self_test(
+    plan: Plan, tested: SelfTest, size: int, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None
+) -> list[Tally]:
+    """Judge `size` cases of the plan's file and their twins with its judges; return a tally for each.
+
+    Raises PathwayError. The run keeps what it has, so the same command continues it. A file without answers of its own
+    will do if the rubric reads ideal ones.
+    """
+    assert isinstance(plan.cases, Path)
+    inputs = tested.rubric.inputs
+    optional = {name for name, wanted in inputs.items() if wanted.default is not None}
+    optional |= {tested.roles["answer"]} if "reference" in tested.roles else set()
+    needed = {tested.rubric.name: [*inputs]}
+    talks = {name for name, wanted in inputs.items() if wanted.conversation}
+    whole = open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet)
+    cases = CasesFile(whole, needed, plan.map, plan.id, optional, talks)
+    tell_reading(cases, watcher.notice)
+    watcher.notice(", ".join(f"{name} is the {role}" for role, name in tested.roles.items()))
+    subjects = draw(cases, tested, size)
+    twins = list(rows(subjects, tested.probes))
+    sheet = InMemorySheet(twins, [ID, *inputs, *COLUMNS])
+    sheet.path = plan.cases
+    watcher.notice(f"{len(subjects):,} cases drawn; {len(twins):,} rows for each judge")
+    own = replace(plan, cases=sheet, rubric=(tested.rubric,), map={}, id=ID, keep=COLUMNS, without_text=True)
+    return run_job(replace(own, encoding="", header_row=None, sheet="", kind="self-test"), watcher, command, loaded)
 
 
 @dataclass(frozen=True, slots=True)

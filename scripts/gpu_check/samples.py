@@ -12,8 +12,9 @@ from gpu_check.processes import ROOT
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
