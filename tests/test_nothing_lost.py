@@ -280,35 +280,26 @@ def test_a_run_cut_short_or_with_flipped_bits_is_told_or_read_right(
     _whole(desk, undisturbed)
 
 
-def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
+@pytest.mark.parametrize("in_place", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk, in_place: bool) -> None:
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
     with _sealed(desk, command) as process:
-        fresh = desk.work / "fresh"
-        fresh.write_text(cases.read_text().replace("It is 39.", "It is another."))
-        fresh.replace(cases)
+        written = cases if in_place else desk.work / "fresh"
+        text = cases.read_text().replace("It is 39.", "It is 93.")
+        with written.open("r+" if in_place else "w") as file:
+            file.write(text)
+        written.replace(cases)
         _, said = process.communicate(timeout=60)
     assert "changed while it was judged" in said
     assert process.returncode == 0
+    if in_place:
+        return
     desk.environment["REPLY_SCRIPT_SECONDS"] = "0"
     again = desk.typed(*desk.judging(cases))
     assert "judged again because their texts changed: 1" in again.stderr
     assert len(outcomes(desk.work / "may.run")) == CASES
     assert superseded(desk.work / "may.run") == 1
-
-
-@pytest.mark.soak
-def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> None:
-    command = _slow(desk, 0.03)
-    cases = desk.work / "cases.jsonl"
-    with _sealed(desk, command) as process:
-        with cases.open("r+") as file:
-            text = file.read().replace("It is 39.", "It is 93.")
-            file.seek(0)
-            file.write(text)
-        _, said = process.communicate(timeout=60)
-    assert "changed while it was judged" in said
-    assert process.returncode == 0
 
 
 @pytest.mark.soak
