@@ -121,7 +121,7 @@ def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Pat
     said = run("check", folder)
     assert said.code == 0, said.out
     assert "problem" not in said.out
-    assert _row(said, "weights")[1] == "ok"
+    assert _row(said, "weights")[1] == "note", "an entry without a hash"
     assert "<|start_header_id|>assistant<|end_header_id|>" in said.out
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
