@@ -10,14 +10,15 @@ which what the row says is true, and the share of files with such a figure. The 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from pathway_local.results.ranking import above, places
+from pathway_local.results.comparison import paired_difference
+from pathway_local.results.ranking import above
 from pathway_local.statistics.agreement import agreement_figures
-from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.effect import difference_effect, mean_effect
@@ -171,12 +172,12 @@ def ranked(count: int, rng: np.random.Generator) -> bool | None:
     second = (first + rng.integers(1, 4, len(who))) % 4
     row = np.arange(len(who))
     wins = (rng.random(len(who)) < 1 / (1 + np.exp(taste[row, second] - taste[row, first]))).astype(float)
-    found = strength_differences(first, second, wins, "abcd", who)
-    if isinstance(found, Undefined):
-        return None
-    told = zip(found[1], at_holm_levels([*found[1].values()]), strict=True)
-    open_places = places("abcd", above(("abcd"[one], "abcd"[other], each) for (one, other), each in told))
-    return set(open_places.values()) == {(1, 4)}
+    pairs = list(combinations(range(4), 2))
+    met = [(first == one) & (second == other) | (first == other) & (second == one) for one, other in pairs]
+    won = [np.where(first[own] == one, wins[own], 1 - wins[own]) for own, (one, _) in zip(met, pairs, strict=True)]
+    effects = [paired_difference(each, 1 - each, who[own]).effect for own, each in zip(met, won, strict=True)]
+    told = zip(pairs, at_holm_levels(effects), strict=True)
+    return not above(("abcd"[one], "abcd"[other], each) for (one, other), each in told)
 
 
 def stands_in(count: int, cases: int, rng: np.random.Generator) -> bool | None:

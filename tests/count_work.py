@@ -8,6 +8,7 @@ import json
 import pickle
 import sys
 import time
+from os.path import commonprefix
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -92,7 +93,8 @@ def counted(
     from pathway_local.engines.vllm_core import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
-    shared = len(writer.shared_prefix())
+    first, other = writer.write([dict.fromkeys(rubric.inputs, text) for text in ("a", "b")])
+    shared = len(commonprefix([first.ids, other.ids]))  # type: ignore[union-attr]  # noqa: RUF071
     _, *later = (min(cached, shared) / shared for cached in engine.replies.values())
     return {
         "judged": tally.judged,

@@ -4,16 +4,25 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from demo_judge.cases import LEVELS, MAKERS, make_cases, write_cases
+from demo_judge.cases import EXAMPLES, LEVELS, MAKERS, make_cases, rows, sample_file
 from demo_judge.gold_cases import completeness, correctness
-from demo_judge.kind import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS
 from demo_judge.made_case import MadeCase
-from demo_judge.samples import FOLDER, sample_file
-from demo_judge.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
+from demo_judge.phrases import (
+    CHATTER,
+    GIVEN,
+    HELD_OUT_KINDS,
+    KINDS,
+    OFF_TOPIC,
+    PLEASANTRIES,
+    REFUSALS,
+    TRAINED_QUESTIONS,
+    TRAINED_STATEMENTS,
+    UNKNOWN,
+    VAGUE,
+)
 from demo_judge.world import Split, held_out
 from pathway_local.rubrics.rubric_file import load_rubric
 
@@ -106,7 +115,7 @@ def test_no_slot_is_left_open_and_no_word_doubled(rubric: str, split: Split) -> 
 @pytest.mark.parametrize("rubric", MAKERS)
 def test_the_sample_files_are_as_they_were_drawn(rubric: str) -> None:
     name, text = sample_file(rubric)
-    assert (FOLDER / name).read_text("utf-8") == text
+    assert (EXAMPLES / name).read_text("utf-8") == text
 
 
 @pytest.mark.parametrize("rubric", MAKERS)
@@ -239,10 +248,8 @@ def test_all_kinds_have_wordings_enough_to_hold_some_out() -> None:
     assert len({kind.name for kind in KINDS + HELD_OUT_KINDS}) == len(KINDS + HELD_OUT_KINDS)
 
 
-def test_a_cases_file_holds_inputs_right_scores_and_the_deciding_words(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    write_cases(path, "gold-answer", Split.VALUES, 7, 2)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert len({row["id"] for row in rows}) == 7
+def test_a_row_holds_inputs_right_scores_and_the_deciding_words() -> None:
+    made = list(rows("gold-answer", Split.VALUES, 7, 2, decisive=True))
+    assert len({row["id"] for row in made}) == 7
     wanted = {"id", "question", "gold_answer", "model_answer", "decisive"}
-    assert all(set(row) == wanted | {"meant_completeness_score", "meant_correctness_score"} for row in rows)
+    assert all(set(row) == wanted | {"meant_completeness_score", "meant_correctness_score"} for row in made)

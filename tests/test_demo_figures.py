@@ -1,13 +1,23 @@
-"""The demo judge's figures are counted from verdicts, and its card states them."""
+"""The demo judge's figures are counted from verdicts, and its card states them: those that real vLLM gives (soak)."""
 
 import json
 import shutil
+from itertools import product
+from math import sqrt
 from pathlib import Path
 
 import pytest
 
-from demo_judge.card import FIGURES, ScoreFigures, rubrics_digest, write_card, write_figures
-from demo_judge.figures import figures
+from demo_judge.figures import (
+    FIGURES,
+    ScoreFigures,
+    figures,
+    judged,
+    read_figures,
+    rubrics_digest,
+    write_card,
+    write_figures,
+)
 from demo_judge.world import Split
 from pathway_local.case import Case
 from pathway_local.rater import Rater
@@ -18,7 +28,7 @@ from pathway_local.system.shipped import packaged_folder
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 
-def judged(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
+def stored(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
     """A run of the groundedness rubric: each right score with what the judge said."""
     rubric = load_rubric("groundedness")
     with RunFile.create(path) as run:
@@ -38,7 +48,7 @@ def said(score: int, thoughts: str = "On it: response May 4, context May 3: wron
 
 def test_figures_count_verdicts_and_take_failures_as_wrong(tmp_path: Path) -> None:
     outcomes = [(1, said(1)), (2, said(4, "no")), (4, said(5)), (5, said(5)), (3, said(3)), (5, Failure("cut", "x"))]
-    (found,) = figures(judged(tmp_path / "a.run", outcomes), "groundedness", Split.VALUES)
+    (found,) = figures(stored(tmp_path / "a.run", outcomes), "groundedness", Split.VALUES)
     assert (found.cases, found.read) == (6, 5)
     assert found.exact == pytest.approx(3 / 6)
     assert found.named == pytest.approx(4 / 6)
@@ -85,3 +95,62 @@ def test_the_shipped_card_states_what_was_measured_under_the_present_rubrics(tmp
     again = shutil.copytree(shipped, tmp_path / "weights")
     write_card(again)
     assert (again / "README.md").read_text() == (shipped / "README.md").read_text()
+
+
+RUBRIC, SEED = "pathway-answer", 1
+SAMPLE = 60
+
+
+def on_the_card() -> ScoreFigures:
+    """The card's first line."""
+    stated = read_figures(packaged_folder("demo/weights"))
+    (known,) = [each for each in stated if each.rubric == RUBRIC and each.split == Split.VALUES]
+    assert known.cases == known.read >= SAMPLE
+    return known
+
+
+def judged_anew(folder: Path, cases: int) -> tuple[Path, ScoreFigures, ScoreFigures]:
+    """The first cases of the card's first line judged anew; the run, its figures, and the card's."""
+    known = on_the_card()
+    run = judged(folder, RUBRIC, Split.VALUES, cases, SEED)
+    (found,) = figures(run, RUBRIC, Split.VALUES)
+    assert found.cases == found.read == cases
+    return run, found, known
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ScoreFigures, ScoreFigures]:
+    return judged_anew(tmp_path_factory.mktemp("demo"), SAMPLE)
+
+
+@pytest.mark.soak
+def test_a_sample_comes_out_as_the_card_says(sample: tuple[Path, ScoreFigures, ScoreFigures]) -> None:
+    _, found, known = sample
+    for share in ("exact", "within_one", "named"):
+        expected = getattr(known, share)
+        chance = sqrt(expected * (1 - expected) / SAMPLE)
+        assert getattr(found, share) == pytest.approx(expected, abs=4 * chance)
+
+
+@pytest.mark.soak
+def test_the_cards_figures_come_out_again(tmp_path: Path) -> None:
+    _, found, known = judged_anew(tmp_path, on_the_card().cases)
+    # Near ties fall one way or the other with the cases that share a batch.
+    assert found.exact == pytest.approx(known.exact, abs=0.02)
+    assert found.within_one == pytest.approx(known.within_one, abs=0.02)
+    assert found.kappa == pytest.approx(known.kappa, abs=0.03)
+    assert found.named == pytest.approx(known.named, abs=0.02)
+
+
+@pytest.mark.soak
+def test_paraphrases_outrank_contradictions(sample: tuple[Path, ScoreFigures, ScoreFigures]) -> None:
+    expected: dict[str, list[float]] = {"1": [], "5": []}
+    with RunFile.read(sample[0]) as opened:
+        for record in opened.records(rubric=RUBRIC):
+            if record.metadata["meant_score"] in expected and isinstance(record.outcome, Verdict):
+                score = record.outcome.scores["score"].expected()
+                assert score is not None
+                expected[record.metadata["meant_score"]].append(score)
+    pairs = list(product(expected["5"], expected["1"]))
+    assert len(pairs) > 80
+    assert sum(right > wrong for right, wrong in pairs) / len(pairs) >= 0.9

@@ -10,16 +10,17 @@ from test_demo_cases import SHAPES, pattern
 
 from demo_judge import varied
 from demo_judge.cases import MAKERS, make_case
-from demo_judge.kind import (
+from demo_judge.phrases import (
     ANY_QUESTIONS,
     ANY_STATEMENTS,
+    HELD_OUT,
     HELD_OUT_KINDS,
     KINDS,
     MORE_KINDS,
+    MORE_SENTENCES,
     TRAINED_QUESTIONS,
     TRAINED_STATEMENTS,
 )
-from demo_judge.sentences import HELD_OUT, MORE_SENTENCES
 from demo_judge.varied import NUMBERS, VariedWorld
 from demo_judge.world import Fact, held_out
 

@@ -122,7 +122,7 @@ SCREENS = {
         [each for each in [*ONE, "next_people"] if each != "higher_than"], PEOPLE,
         ["bad_by_people", "next_people"],
     ),
-    "no order": (["untested_one", "quote_pairs"], [], ["commonest_finding"]),
+    "no order": (["untested_one", "quote_pairs"], ["no_order", "no_order"], ["commonest_finding"]),
     "people alone": (["no_judge_people_alone", "next_judge"], OPEN, ["next_judge"]),
     "a stopped judge": (
         ["bad_by_judge", "nobody_shows", "next_sample", "judge_stopped"], [*OPEN, "judge_stopped"],

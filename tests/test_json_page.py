@@ -42,7 +42,7 @@ COMMANDS = {
         ("answers.run", *BOTS, "--min-group", "1000"),
         ("answers.run", *BOTS, "--cluster", "student", "--rater", "committee"),
         ("several.run", "--between", "bot", "--cluster", "bot"),
-        ("pairs.run", "--pairs", "bot_a,bot_b"),
+        ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
     "handover": (

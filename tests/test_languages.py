@@ -113,7 +113,7 @@ def shown_in(book: Path) -> list[str]:
     ]
 
 
-NOT_IN_REPORTS = {"between", "fitted", "handover", "planning", "ranking", "self_test", "scores"}
+NOT_IN_REPORTS = {"between", "fitted", "handover", "planning", "choices", "self_test", "scores"}
 """Modules whose sentences are in English alone, since no report shows them."""
 OF_COMMANDS = {
     "nobody_named",

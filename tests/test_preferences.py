@@ -1,15 +1,16 @@
 """Preferences: win rates and flips in `summary`, the columns of exports, and people's choices beside the judge's."""
 
 import csv
-import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from compared_run import CHOICES, compared_run
+from compared_run import BOTS, CHOICES, compared_run
 from rated_run import add, cases, said
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
-from typed_here import Run, rows
+from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.ratings.score_text import read_score
@@ -18,7 +19,7 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.share import share
-from pathway_local.verdict import Verdict
+from pathway_local.verdict import Number, Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -105,34 +106,70 @@ def test_a_bare_number_is_no_preference(run: Run, tmp_path: Path, word: str) -> 
     assert "a number does not tell which response is better: write one of A, tie, B" in found.err.replace("\n", " ")
 
 
-def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) -> None:
-    compared_run(tmp_path / "p.run", people=[1]).close()
-    found = run("compare", "p.run", "--pairs", "bot_a,bot_b")
-    assert found.code == 0, found
-    judge = found.words
-    assert judge.index("beta 3 3 2") < judge.index("gamma 3 2 3") < judge.index("alpha 2 3 3")
-    assert "By judge, the data do not show which comes first: beta, gamma or alpha. By ann" in judge
-    assert "flips win rate 95% interval" in judge
-    assert "By ann, there is no ranking, because under 10 cases have a choice" in found.words
-    ranked = rows(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out, "ranking")[:3]
-    assert [row["chatbot"] for row in ranked] == ["beta", "gamma", "alpha"]
-    assert [row["flips"] for row in ranked] == [2, 2, 2]
-    assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
-    assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
-    [alone] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--rater", "ann", "--json").out)
-    assert ({row["rater"] for row in alone["rows"]}, alone["cases"]) == ({"ann"}, 1)
+def test_chatbots_are_compared_by_choices_between_two(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", people=[1], times=4).close()
+    out = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out
+    found = [row for row in rows(out, "choices_compared") if row["rater"] == "judge"]
+    held = [
+        (*BOTS[at % 3], one if one == -other else 0, one == other != 0) for at, (one, other) in enumerate(CHOICES, 1)
+    ]
+    for row, pair in zip(found, combinations(("alpha", "beta", "gamma"), 2), strict=True):
+        own = 4 * [(won if a == pair[0] else -won, flip) for a, b, won, flip in held if {a, b} == {*pair}]
+        apart = np.array([won for won, _ in own], dtype=float)
+        assert (row["first"], row["second"], row["pairs"], row["family"]) == (*pair, len(own), 3)
+        assert [row[name] for name in ("wins", "ties", "losses")] == [np.sum(apart == each) for each in (1, 0, -1)]
+        assert row["flips"] == sum(flip for _, flip in own) and row["shown"] == "not shown"
+        assert row["difference"]["value"] == pytest.approx(apart.mean()) and stats.ttest_1samp(apart, 0).pvalue > 0.02
+    order = [row for row in rows(out, "order") if row["rater"] == "judge"]
+    rates = {row["chatbot"]: row["win_rate"]["value"] for row in order}
+    assert rates == pytest.approx({"beta": 4.5 / 8, "gamma": 0.5, "alpha": 3.5 / 8}) and next(iter(rates)) == "beta"
+    assert {(row["best"], row["worst"]) for row in order} == {(1, 3)}
+    assert sentences(out) == [
+        "By judge, the data do not show which comes first: alpha, beta or gamma.",
+        "By ann, no order is shown, because under 10 choices are between them.",
+    ]
+    assert notes(out, "ties_count_half") and not notes(out, "unnamed")
+    assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "p.xlsx", "--cluster", "bot_a").code == 0
+
+
+def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, tmp_path: Path) -> None:
+    compared_run(
+        tmp_path / "p.run",
+        bots=[("v1", "v2"), ("v2", "v1"), ("v2", "v2")],
+        times=4,
+        choices=[(-1, 1), (1, -1), (1, -1)] * 3 + [(1, 1), (0, 0), (0, 0)],
+    ).close()
+    out = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out
+    assert sentences(out) == [
+        "By judge, v1 won 75% of 32 choices between it and v2, tied 25% (4 of them flipped with the order) and lost 0%"
+        " (95% interval of won less lost: 0.59 to 0.91): judge prefers v1."
+    ]
+    assert notes(out, "unnamed") == ["16 cases are left out: bot_a and bot_b do not name two different chatbots there."]
+    alone = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--min-group", "33").out
+    assert "By judge, v1 and v2 can't be compared, because under 33 choices are between them." in alone
+
+
+def test_an_interval_of_choices_stays_within_the_scale(run: Run, tmp_path: Path) -> None:
+    choices: list[tuple[Number, Number]] = [(1, -1)] * 11 + [(0, 0)]
+    compared_run(tmp_path / "p.run", bots=[("v1", "v2")], choices=choices).close()
+    [row] = rows(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out, "choices_compared")
+    assert row["difference"]["high"] == 1 and row["shown"] == "first"
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--pairs", "bot_a"), "--pairs bot_a is not A,B"),
-        (("--pairs", "bot_a,bot_b", "--pair-by", "x"), "--pair-by compares scores, and --pairs choices between two"),
-        ((), "compare needs --between, or --pairs"),
+        (
+            ("--pairs", "bot_a,bot_b", "--pair-by", "x"),
+            "--pair-by pairs scores, and with --pairs there are choices between two",
+        ),
+        ((), "compare needs either --between or --pairs"),
+        (("--pairs", "bot_a,bot_b", "--between", "bot_a"), "compare needs either --between or --pairs"),
         (("--pairs", "bot_a,bot_c"), "bot_c"),
     ],
 )
-def test_wrong_options_of_rankings(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+def test_wrong_options_of_pairs(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
     compared_run(tmp_path / "p.run").close()
     found = run("compare", "p.run", *options)
     assert found.code == 2 and said in found.err.replace("\n", " ")

@@ -439,9 +439,9 @@ def test_progress_is_one_line_in_a_notebook_and_notes_stand_above_it(
 
 def test_an_engine_stays_until_the_block_ends() -> None:
     with pl.Engine() as engine:
-        assert engine.cache.engine_now is None
+        assert engine.cache._engine is None
         for name in ("one", "two"):
             pl.judge([ROW], "pathway-answer", run=f"{name}.run", engine=engine, progress=False)
-        loaded = engine.cache.engine_now
+        loaded = engine.cache._engine
         assert loaded is not None
-    assert engine.cache.engine_now is None
+    assert engine.cache._engine is None

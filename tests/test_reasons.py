@@ -14,7 +14,7 @@ from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 
 ROOMS = [Path(pathway_local.__file__).parent / room for room in ("statistics", "results")]
-IN_ENGLISH = {"bradley_terry", "handover", "needed", "planning", "ranking", "self_test"}
+IN_ENGLISH = {"handover", "needed", "planning", "self_test"}
 """Modules whose figures no report shows."""
 OF_SPECIAL = {"no case is special to either", "every case is special to both"}
 """Reasons in a table that no report shows."""

@@ -80,13 +80,13 @@ def test_a_second_call_is_refused_and_the_first_goes_on(
                 call()
         assert _said(first.result()) == _said(alone)
     engine.close()
-    assert engine.cache.engine_now is None
+    assert engine.cache._engine is None
     assert len(judge("again", range(2), engine)) == 2, "it is loaded again"
 
 
 def test_a_forked_process_is_refused_and_leaves_the_engine_to_its_parent(judge: Judge, engine: pl.Engine) -> None:
     judge("before", range(2), engine)
-    loaded = engine.cache.engine_now
+    loaded = engine.cache._engine
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -101,7 +101,7 @@ def test_a_forked_process_is_refused_and_leaves_the_engine_to_its_parent(judge: 
     with os.fdopen(reader) as said:
         assert "for the process that made it" in said.read()
     assert len(judge("after", range(2), engine)) == 2
-    assert engine.cache.engine_now is loaded and loaded is not None
+    assert engine.cache._engine is loaded and loaded is not None
 
 
 def test_a_call_that_fails_gives_its_turn_back(judge: Judge, engine: pl.Engine, desk: Desk) -> None:

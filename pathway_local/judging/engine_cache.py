@@ -54,11 +54,6 @@ class EngineCache:
             with self.turn():
                 self.free()
 
-    @property
-    def engine_now(self) -> Engines | None:
-        """The loaded engine or engines, if any."""
-        return self._engine[1] if self._engine else None
-
     def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
         """Return the judge's tokenizer."""
         key = (weights_folder(judge), tuple(judge.end_of_turn))

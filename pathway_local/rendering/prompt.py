@@ -114,11 +114,6 @@ class PromptWriter:
         encoded = iter(self.tokenizer.encode_cases(texts))
         return [self._finish(draft, encoded) if isinstance(draft, _Draft) else draft for draft in drafts]
 
-    def shared_prefix(self) -> tuple[int, ...]:
-        """Return the ids at the beginning of all prompts of this rubric."""
-        first = self._pieces(self.rubric.completed(dict.fromkeys(self.rubric.inputs, "example")))[0]
-        return first if isinstance(first, tuple) else ()
-
     def _draft(self, given: Mapping[str, str], order: Order) -> "_Draft | CaseError":
         pair = self.rubric.pair
         try:

@@ -9,6 +9,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.choices import OF_CHOICES, choices_between, chosen, notes_on_choices
 from pathway_local.results.comparison import (
     CompareOptions,
     Comparison,
@@ -18,13 +19,12 @@ from pathway_local.results.comparison import (
 )
 from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences
+from pathway_local.results.ranking import Order, order_table, orders, sentences
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import Undefined, undefined_estimate
-from pathway_local.system.options import flag
 
 SECTION = "comparison"
 
@@ -38,24 +38,23 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
     """Show which chatbots each rater scores higher on the same questions, with intervals, and their order.
 
     Answers are compared question by question, or as groups if they share no questions, such as two languages. With
-    --pairs, rank chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    --pairs, chatbots are compared by the choices of a rubric that compares two responses.
     """
-    if options.pairs:
-        for name in ("between", "pair_by"):
-            if getattr(options, name):
-                raise UsageError(f"{flag(name)} compares scores, and --pairs choices between two", "Give one of them.")
-        columns = [name.strip() for name in options.pairs.split(",")]
-        if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
-            raise UsageError(f"--pairs {options.pairs} is not A,B", "Name two columns, such as --pairs bot_a,bot_b.")
-        rubrics = data.rated(options.rubric, options.rater)
-        first, second, cluster = map(data.column, (*columns, options.cluster))
-        yield from ranking_tables(data, rubrics, (first, second), options.model_copy(update={"cluster": cluster}))
-        return
-    if not options.between:
-        raise UsageError("compare needs --between, or --pairs", "Such as --pairs bot_a,bot_b.")
+    if bool(options.pairs) == bool(options.between):
+        raise UsageError(
+            "compare needs either --between or --pairs", "Such as --between chatbot, or --pairs bot_a,bot_b."
+        )
     rubrics = data.rated(options.rubric, options.rater)
+    stopped = stopped_judges(data, options.rater)
+    if options.pairs:
+        matrices, plan = choices_between(data, rubrics, options)
+        yield from comparison_tables(matrices, plan, stopped)
+        return
     matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
-    yield from comparison_tables(matrices, plan, stopped_judges(data, options.rater))
+    clusters = [matrix.clusters(plan.cluster) if plan.cluster else None for matrix in matrices]
+    paired = zip(matrices, clusters, strict=True)
+    warnings = [note for matrix, codes in paired for note in mistakes(matrix, clusters=codes)]
+    yield from comparison_tables(matrices, plan, [*stopped, *warnings])
     check_bad(matrices, options.bad)
     told = options.model_copy(update={"cluster": plan.cluster})
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, told))]
@@ -107,10 +106,32 @@ def comparison_tables(
     about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
     about |= dict(zip(("first", "second"), plan.values, strict=True)) if two else {}
     about |= {"cluster": plan.cluster} if plan.cluster else {}
-    names = [] if two else [Column("first"), Column("second")]
-    shared = [*names, Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
-    columns = [
-        *shared, Column("shown", "key", detail=two), Column("pairs", "count"),
+    ranked = [] if two else [*orders(found, plan)]
+    told: list[tuple[Comparison | Order, Iterator[Note]]]
+    told = [(each, chain(sentences_on(each, plan) if two else (), notes_on(each, plan))) for each in found]
+    told += [(each, sentences(each, plan)) for each in ranked]
+    several = len({(each.rubric, each.score) for each in found}) > 1
+    notes = [*_shared(found, plan), *(_under(each, note) if several else note for each, own in told for note in own)]
+    named = [Column("rubric"), *([] if plan.columns else [Column("score", usual="score", below=True)])]
+    shared = [*([] if two else [Column("first"), Column("second")]), *named, Column("rater", "rater")]
+    columns, rows = [*shared, *_columns(plan, two, bool(by_people))], [_row(each, plan) for each in found]
+    key = "choices_compared" if plan.columns else "compare"
+    yield Table(key, about, columns, rows, [*notes, *warnings], section=SECTION, chart="interval")
+    if any(each.sides for each in ranked):
+        yield order_table(ranked, about, named, "win_rate" if plan.columns else "mean")
+    if by_people:
+        counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
+        columns = [*shared, *counts, Column("corrected", "estimate"), Column("sample"), Column("family", "count")]
+        corrected = [_corrected_row(each) for each in by_people]
+        yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
+
+
+def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
+    """What is told of each difference."""
+    if plan.columns:
+        return [Column("shown", "key", detail=two), *OF_CHOICES]
+    return [
+        Column("shown", "key", detail=two), Column("pairs", "count"),
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
         Column("difference", "estimate"), Column("corrected", "estimate", detail=not by_people),
@@ -118,23 +139,6 @@ def comparison_tables(
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("family", "count", detail=True),
     ]  # fmt: skip
-    ranked = [] if two else [*orders(found, plan)]
-    told: list[tuple[Comparison | Order, Iterator[Note]]]
-    told = [(each, chain(sentences_on(each, plan) if two else (), notes_on(each, plan))) for each in found]
-    told += [(each, sentences(each, plan)) for each in ranked]
-    several = len({(each.rubric, each.score) for each in found}) > 1
-    notes = [*_shared(found, plan), *(_under(each, note) if several else note for each, own in told for note in own)]
-    notes += [*warnings, *(note for matrix in matrices for note in mistakes(matrix))]
-    yield Table(
-        "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
-    )
-    if ranked:
-        yield order_table(ranked, about)
-    if by_people:
-        counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
-        columns = [*shared, *counts, Column("corrected", "estimate"), Column("sample"), Column("family", "count")]
-        corrected = [_corrected_row(each) for each in by_people]
-        yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
@@ -146,7 +150,7 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
         row |= {"difference": found.estimate, "shown": found.estimate.shown}
         counts["family"] = found.family
         if plan.pair_by:
-            row |= {"pairs": found.pairs, "wins": found.wins, "ties": found.ties, "losses": found.losses}
+            row |= {name: getattr(found, name) for name in ("pairs", "wins", "ties", "losses", "flips")}
         for place, side in (("first", each.first), ("second", each.second)):
             row |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
     if isinstance(corrected, Undefined):
@@ -181,15 +185,18 @@ def _under(each: Comparison | Order, said: Note) -> Note:
 def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]:
     """How cases are paired, and the settings that all comparisons of a command share."""
     by = plan.pairing
-    told = {"name": by.name, "values": list(plan.values), "shared": by.shared, "different": by.different}
-    yield Note("not_paired" if not by.name else "paired" if by.shared else "paired_none", told)
+    if not plan.columns:
+        told = {"name": by.name, "values": list(plan.values), "shared": by.shared, "different": by.different}
+        yield Note("not_paired" if not by.name else "paired" if by.shared else "paired_none", told)
     if plan.cluster:
         yield Note("together", {"column": plan.cluster})
-    elif by.shared or not by.name:
-        yield Note("questions_alone" if by.name else "cases_alone")
+    elif by.shared or not by.name or plan.columns:
+        yield Note("questions_alone" if by.name and not plan.columns else "cases_alone")
     if (family := max((each.found.family for each in found if isinstance(each.found, Difference)), default=1)) > 1:
         yield Note("family", {"count": family})
-    if plan.without:
+    if plan.columns:
+        yield from notes_on_choices(plan)
+    elif plan.without:
         yield Note("without_value", {"count": plan.without, "column": plan.between}, "note")
 
 
@@ -200,7 +207,7 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
         for name, side in (("first", each.first), ("second", each.second)):
             told |= {name: side.name, f"{name}_scored": side.scored, f"{name}_cases": side.cases}
         missing = any(side.scored < side.cases for side in (each.first, each.second))
-        if len(plan.values) == 2 and (each.unpaired or missing):
+        if len(plan.values) == 2 and not plan.columns and (each.unpaired or missing):
             said = Note("scored_of", told, "note")
             yield Note("one_side_only", {"said": said, "count": each.unpaired}, "note") if each.unpaired else said
         if each.several:
@@ -231,6 +238,8 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
 
 def _finding(who: Note, each: Comparison, plan: ComparisonPlan, found: Difference, rater: str = "") -> Note:
     """The difference and what it shows: which side the `rater` scores higher, or without one, people would."""
+    if plan.columns:
+        return chosen(who, each, found, rater)
     difference, interval, side = found.estimate.value, found.estimate.interval, found.estimate.shown
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
     apart = Note("points_above" if difference > 0 else "points_below", {"points": abs(difference)})
@@ -251,6 +260,6 @@ ANALYSIS = Analysis(
     compare,
     (
         "pathway-local compare my.run --between chatbot",
-        "pathway-local compare my.run --pairs bot_a,bot_b --out ranking.csv",
+        "pathway-local compare my.run --pairs bot_a,bot_b --out pairs.csv",
     ),
 )

@@ -36,12 +36,12 @@ from pathway_local.system.options import Options, Says
 
 
 class CompareOptions(Options):
-    """The values to compare, or the columns of a choice between two."""
+    """The values to compare, or the columns that name what a choice is between."""
 
     between: Between = ""
     pair_by: PairBy = ""
     pairs: Annotated[
-        str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")
+        str, Says("A,B", "Compare chatbots by choices between two: the columns that name A's and B's chatbot.")
     ] = ""
     rubric: Rubric = ""
     rater: Raters = ()
@@ -56,7 +56,8 @@ class ComparisonPlan:
 
     `pairing` says which cases answer the same question, or that they are groups. `without` counts the cases that have
     none of the column's values. `raters` are named (none: all); cases with the same value of `cluster` depend on each
-    other. Comparisons of fewer pairs than `smallest` are not shown.
+    other. Comparisons of fewer pairs than `smallest` are not shown. Of choices between two responses, `columns` name
+    the chatbots; each is two answers to a question of its own, with what they got as scores.
     """
 
     between: str
@@ -66,6 +67,7 @@ class ComparisonPlan:
     cluster: str = ""
     smallest: int = 10
     without: int = 0
+    columns: tuple[str, ...] = ()
 
     @property
     def pair_by(self) -> str:
@@ -80,9 +82,10 @@ NONE = undefined_estimate("there is no score")
 class Difference:
     """First less second, over so many `pairs`: questions, or where they are not paired cases of the smaller side.
 
-    The first scored higher, the same or lower in `wins`, `ties` and `losses` of the pairs. Corrected by people, it is
-    over the questions or cases of the sample with this `seed`, by so many `labels` on each side of the cases that they
-    `rated`. The interval of `estimate` is at Holm's level among the `family` of differences that a command shows.
+    The first scored higher, the same or lower in `wins`, `ties` and `losses` of the pairs; `flips` of the ties are
+    choices that turned with the order. Corrected by people, it is over the questions or cases of the sample with this
+    `seed`, by so many `labels` on each side of the cases that they `rated`. The interval of `estimate` is at Holm's
+    level among the `family` of differences that a command shows.
     """
 
     pairs: int
@@ -90,6 +93,7 @@ class Difference:
     wins: int = 0
     ties: int = 0
     losses: int = 0
+    flips: int = 0
     seed: int = 0
     labels: tuple[int, int] = (0, 0)
     rated: int = 0
@@ -136,29 +140,30 @@ def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list
     Without Holm's levels, 15 comparisons of equal chatbots show a difference about half the time; with them, in 5% of
     the files. Raises UsageError for columns.
     """
-    found = list[Comparison]()
+    found, reaches = list[Comparison](), list[float]()
     for matrix in matrices:
         compared = _Compared(matrix, plan)
         for place in matrix.places(plan.raters) or matrix.scoring():
             sides = [compared.side(name, place) for name in plan.values]
             found += [compared.comparison(place, *pair) for pair in combinations(sides, 2)]
-    own, by_people = (
-        _at_holm_levels([each.found for each in found]),
-        _at_holm_levels([each.corrected for each in found]),
-    )
+        reaches += [matrix.scale[-1] - matrix.scale[0] if matrix.scale else 0.0] * (len(found) - len(reaches))
+    own = _at_holm_levels([each.found for each in found], reaches)
+    by_people = _at_holm_levels([each.corrected for each in found], reaches)
     return [
         replace(each, found=one or each.found, corrected=other or each.corrected)
         for each, one, other in zip(found, own, by_people, strict=True)
     ]
 
 
-def _at_holm_levels(found: Sequence[Difference | Undefined | None]) -> list[Difference | None]:
-    """The differences as one family of tests, None for others."""
+def _at_holm_levels(
+    found: Sequence[Difference | Undefined | None], reaches: Sequence[float]
+) -> list[Difference | None]:
+    """The differences as one family of tests, None for others; no interval goes beyond what the scale `reaches`."""
     effects = [each.effect for each in found if isinstance(each, Difference)]
     family, estimates = sum(not each.missing for each in effects), iter(at_holm_levels(effects))
     return [
-        replace(each, estimate=next(estimates), family=family) if isinstance(each, Difference) else None
-        for each in found
+        replace(each, estimate=next(estimates).within(reach), family=family) if isinstance(each, Difference) else None
+        for each, reach in zip(found, reaches, strict=True)
     ]
 
 
@@ -230,7 +235,7 @@ class _Compared:
             return replace(each, found=Undefined("the scale is nominal, so no score is above another"))
         if found.pairs < self.plan.smallest:
             return replace(each, found=Undefined(_too_few(found.pairs, self.plan)))
-        if matrix.raters[place].kind not in JUDGES:
+        if matrix.raters[place].kind not in JUDGES or self.plan.columns:
             return each
         return replace(each, corrected=self._corrected(place, own, clusters))
 
@@ -244,9 +249,10 @@ class _Compared:
             # Questions that share a value on either side, through others too, belong together.
             used = own[0] | own[1]
             clusters = linked_clusters(questions[used], self.clusters[used], self.known)
-        several = int(np.sum((one > 0) & (other > 0) & ((one > 1) | (other > 1))))
-        unpaired = int(np.sum((one > 0) != (other > 0)))
-        found = paired_difference(first, second, clusters)
+        both = (one > 0) & (other > 0)
+        several, unpaired = int(np.sum(both & (one + other > 2))), int(np.sum((one > 0) != (other > 0)))
+        flips = int(np.sum(self.matrix.flipped[:, place] & own[0] & both[questions])) if self.known else 0
+        found = replace(paired_difference(first, second, clusters), flips=flips)
         return found, questions if clusters is None else clusters[questions], unpaired, several
 
     def _apart(self, place: int, own: Sequence[BoolArray]) -> tuple[Difference, IntArray]:
@@ -288,6 +294,8 @@ class _Compared:
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:
+    if plan.columns:
+        return Reason("under {smallest} choices are between them", smallest=plan.smallest)
     if not plan.pair_by:
         return Reason("under {smallest} cases of one side got a score", smallest=plan.smallest)
     few = Reason("under {smallest} questions got a score on both sides", smallest=plan.smallest)

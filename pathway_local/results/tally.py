@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pathway_local.results.case_weights import case_weights
+from pathway_local.results.choices import choices_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
@@ -40,12 +41,6 @@ class Choices:
     to_first: int
     win_rate: Estimate
     flip_rate: Estimate
-
-
-def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
-    """What A got by each rater, (cases, raters): 1, 0.5 for a tie or a flip, or 0; NaN without a choice."""
-    chosen = np.where(np.isin(matrix.given, pair.special), np.nan, 0.5 + 0.5 * np.sign(matrix.given))
-    return np.asarray(np.where(matrix.flipped & np.isfinite(chosen), 0.5, chosen))
 
 
 @dataclass(frozen=True, slots=True)

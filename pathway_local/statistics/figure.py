@@ -1,7 +1,7 @@
 """A figure: a number computed from scores, or the reason why it is missing, and its interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,13 @@ class Estimate:
         if isinstance(self.interval, Undefined):
             return None
         return "first" if self.interval.low > 0 else "second" if self.interval.high < 0 else "not shown"
+
+    def within(self, reach: float) -> "Estimate":
+        """The estimate with its interval cut to the differences that the scale allows."""
+        if isinstance(self.interval, Undefined):
+            return self
+        low, high = max(self.interval.low, -reach), min(self.interval.high, reach)
+        return replace(self, interval=replace(self.interval, low=low, high=high))
 
 
 def undefined_estimate(reason: str) -> Estimate:

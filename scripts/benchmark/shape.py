@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -24,6 +24,7 @@ SIZES = (
     *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"),
     *("head_dim", "vocab_size", "tie_word_embeddings", "dtype"),
 )
+Shape = Literal["tiny", "qwen3-0.6b", "qwen3-8b"]
 SHAPES: dict[str, dict[str, Any]] = {
     "tiny": dict(zip(SIZES, (2, 128, 256, 4, 2, 32, LEARNT, True, "float32"), strict=True)),
     "qwen3-0.6b": dict(zip(SIZES, (28, 1024, 3072, 16, 8, 128, 151936, True, "bfloat16"), strict=True)),

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,14 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.system.machine import this_machine
 
-BASE, JUDGE, FREE = VARIANTS = ("constrained", "judge", "free")
-"""vLLM with the same grammars, the product, and vLLM without grammars but with replies of the same lengths."""
+
+class Variant(StrEnum):
+    """vLLM with the same grammars, the product, and vLLM without grammars but with replies of the same lengths."""
+
+    CONSTRAINED = "constrained"
+    JUDGE = "judge"
+    FREE = "free"
+
 
 CONTEXT = 4096
 
@@ -63,15 +70,14 @@ class Stage:
         self._folder, self._detail, self._runs = folder, detail, 0
         self._judge = make_judge(shape, folder / shape)
         self._rubric = load_rubric(str(shortened(rubric, reply_tokens, folder)) if reply_tokens else rubric)
-        self._settings = {"load_format": "dummy", **settings}
-        entry = {"source": str(self._judge), "context": CONTEXT, "cpu": True, "engine": self._settings}
-        self._registry = folder / "models.yaml"
-        self._registry.write_text(yaml.safe_dump({"bench": entry}))
+        settings = {"load_format": "dummy", **settings}
+        self._registry = write_registry(folder, self._judge, CONTEXT, engine=settings)
         chosen = computed_in(load_registry(self._registry).get("bench"), this_machine())
         self.dtype = "bfloat16" if chosen == "auto" else chosen  # what vLLM takes when it may
+        self._config = EngineConfig(str(self._judge), self.dtype, CONTEXT, settings)
         self._loaded = EngineCache()
         self._raw: RawProcess | None = None
-        self._lengths: dict[tuple[int, int], list[int]] = {}
+        self._lengths: list[int] = []
 
     def free(self) -> None:
         """End all engines."""
@@ -80,23 +86,23 @@ class Stage:
             self._raw.close()
         self._raw = None
 
-    def measure(self, variant: str, count: int, seed: int) -> Measured:
+    def measure(self, variant: Variant, count: int, seed: int) -> Measured:
         """Load a variant's engine if needed, and measure it once on cases made from `seed`. Raises PathwayError.
 
-        `free` needs the lengths of the replies that `constrained` wrote to the same cases.
+        `free` needs the lengths of the replies that `constrained` wrote to the same cases just before.
         """
         cases = write_cases(self._folder / f"{count}-{seed}.csv", self._rubric.inputs, count, seed)
-        if variant == JUDGE:
+        if variant is Variant.JUDGE:
             few = write_cases(self._folder / "few.csv", self._rubric.inputs, 2, 999)
             self._judged(few)  # loads the engine and caches the rubric's start
             before = processor_seconds()
             found = self._judged(cases)
         else:
-            self._raw = self._raw or RawProcess(EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings))
+            self._raw = self._raw or RawProcess(self._config)
             passes = list(map(_pass, enumerate(prompts(self._rubric, self._judge, cases, self._detail))))
             before = processor_seconds()
-            found = self._raw.generate(passes, self._lengths[count, seed] if variant == FREE else ())
-            self._lengths[count, seed] = found.pop("lengths")
+            found = self._raw.generate(passes, self._lengths if variant is Variant.FREE else ())
+            self._lengths = found.pop("lengths")
         return Measured(cpu=processor_seconds() - before, cases=count, **found)
 
     def _judged(self, cases: Path) -> dict[str, Any]:
@@ -117,6 +123,13 @@ class Stage:
             raise EngineError(f"cases failed during the measurement: {dict(tally.failures)}")
         seconds, tokens = time.perf_counter() - began, tally.tokens
         return {"seconds": seconds, "prompt": tokens.prompt, "cached": tokens.cached, "generated": tokens.generated}
+
+
+def write_registry(folder: Path, judge: Path, context: int, **more: object) -> Path:
+    """Write a models.yaml in which that judge is called `bench`."""
+    path = folder / "models.yaml"
+    path.write_text(yaml.safe_dump({"bench": {"source": str(judge), "context": context, "cpu": True, **more}}))
+    return path
 
 
 def prompts(rubric: Rubric, judge: Path, cases: Path, detail: Detail) -> Iterator[Prompt]:

@@ -1,5 +1,7 @@
-"""Makes cases with known scores for the four built-in rubrics, and writes cases files."""
+"""Makes cases with known scores for the four built-in rubrics, and writes cases files, such as those of examples/."""
 
+import csv
+import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +25,13 @@ LEVELS = (1, 2, 3, 4, 5)
 PARTS = (0.35, 0.4, 0.25)
 """The shares of questions with one, two and three parts."""
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SAMPLES, SEED = 20, 0
+"""How many cases of each rubric examples/ has. The seed was settled before the demo judge judged any of them."""
+
+AS_CSV = ("pathway-answer", "contextual-relevance")
+"""The others are JSON Lines, so that the samples show both kinds of file."""
+
 
 def rubric_texts() -> list[str]:
     """Return the turns of the four rubrics."""
@@ -42,16 +51,31 @@ def make_cases(rubric: str, split: Split, count: int, seed: int) -> Iterator[Mad
         yield make_case(rubric, world)
 
 
-def row(rubric: str, case: MadeCase, number: int) -> dict[str, object]:
-    """Return a case as a row of a cases file: id, inputs, and each right score in a column meant_SCORE."""
-    meant = {f"meant_{name}": score for name, score in case.scores.items()}
-    return {"id": f"{rubric}-{number}", **case.inputs, **meant}
+def rows(rubric: str, split: Split, count: int, seed: int, *, decisive: bool = False) -> Iterator[dict[str, object]]:
+    """Yield cases as rows: id, inputs, each right score in a column meant_SCORE and, on request, the deciding words."""
+    for number, case in enumerate(make_cases(rubric, split, count, seed), 1):
+        meant = {f"meant_{name}": score for name, score in case.scores.items()}
+        found = {"id": f"{rubric}-{number}", **case.inputs, **meant}
+        yield found | {"decisive": case.decisive} if decisive else found
 
 
-def write_cases(path: Path, rubric: str, split: Split, count: int, seed: int) -> None:
-    """Write `count` cases in JSON Lines, with the deciding words of each as `decisive`."""
-    made = enumerate(make_cases(rubric, split, count, seed), 1)
-    lines = (
-        json.dumps(row(rubric, case, number) | {"decisive": case.decisive}, ensure_ascii=False) for number, case in made
-    )
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def json_lines(made: Iterator[dict[str, object]]) -> str:
+    """Return rows as JSON Lines."""
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in made)
+
+
+def sample_file(rubric: str) -> tuple[str, str]:
+    """Return the name and the text of a rubric's sample file, whose cases the demo judge has not seen in training."""
+    made = rows(rubric, Split.PHRASINGS, SAMPLES, SEED)
+    if rubric not in AS_CSV:
+        return f"{rubric}.jsonl", json_lines(made)
+    text, all_rows = io.StringIO(), list(made)
+    writer = csv.DictWriter(text, list(all_rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(all_rows)
+    return f"{rubric}.csv", text.getvalue()
+
+
+if __name__ == "__main__":
+    for name, text in map(sample_file, MAKERS):
+        (EXAMPLES / name).write_text(text, encoding="utf-8")

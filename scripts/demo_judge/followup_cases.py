@@ -1,7 +1,7 @@
 """Makes cases for the contextual-relevance rubric: a follow-up question after a question and its answer."""
 
 from demo_judge.made_case import MadeCase
-from demo_judge.sentences import GENERAL, GIVEN, NEXT, OFF_TOPIC
+from demo_judge.phrases import GENERAL, GIVEN, NEXT, OFF_TOPIC
 from demo_judge.world import Fact, World
 
 FOUR_POINTS = {

@@ -2,9 +2,8 @@
 
 import json
 
-from demo_judge.made_case import MadeCase
-from demo_judge.point import lines, points
-from demo_judge.sentences import CHATTER, PLEASANTRIES
+from demo_judge.made_case import MadeCase, lines, points
+from demo_judge.phrases import CHATTER, PLEASANTRIES
 from demo_judge.world import Fact, World
 
 EXPLANATIONS = {

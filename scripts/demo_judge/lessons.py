@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import commonprefix
 from random import Random
 
 from demo_judge.cases import MAKERS, make_case
@@ -10,7 +11,7 @@ from demo_judge.varied import VariedWorld
 from demo_judge.world import Split, World
 from pathway_local.errors import CaseError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -41,7 +42,9 @@ class Teacher:
 
     def prefix(self, rubric: str) -> tuple[int, ...]:
         """Return the ids that all lessons under this rubric begin with."""
-        return self.writers[rubric].shared_prefix()
+        writer = self.writers[rubric]
+        both = writer.write([dict.fromkeys(writer.rubric.inputs, text) for text in ("a", "b")])
+        return tuple(commonprefix([prompt.ids for prompt in both if isinstance(prompt, Prompt)]))  # noqa: RUF071 (no paths)
 
     def lessons(self, rubric: str, cases: Sequence[MadeCase]) -> list[Lesson]:
         """Return the lessons of these cases, in their order."""

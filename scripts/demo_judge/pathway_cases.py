@@ -1,8 +1,7 @@
 """Makes cases for the pathway-answer rubric: an AI answer, an ideal answer and retrieved content."""
 
-from demo_judge.made_case import MadeCase
-from demo_judge.point import lines, points
-from demo_judge.sentences import REFUSALS, VAGUE
+from demo_judge.made_case import MadeCase, lines, points
+from demo_judge.phrases import REFUSALS, VAGUE
 from demo_judge.world import Fact, World
 
 JUSTIFICATIONS = {

@@ -16,13 +16,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as functional
-from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
+from transformers import DynamicCache, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from demo_judge import shared_prefix
-from demo_judge.card import rubrics_digest, stages_of
 from demo_judge.cases import rubric_texts
-from demo_judge.lessons import Lesson, Teacher, corpus
-from demo_judge.network import new_network
+from demo_judge.figures import rubrics_digest, stages_of
+from demo_judge.lessons import CONTEXT, Lesson, Teacher, corpus
 from demo_judge.vocabulary import PAD, train_tokenizer
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.shipped import packaged_folder
@@ -30,6 +28,7 @@ from pathway_local.system.shipped import packaged_folder
 WEIGHTS = packaged_folder("demo/weights")
 SHARES = {"pathway-answer": 0.2, "groundedness": 0.27, "contextual-relevance": 0.26, "gold-answer": 0.27}
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
+WIDTH, LAYERS, HEAD = 192, 5, 32
 POOL = 8
 """Batches drawn together, so that each holds cases of similar length."""
 
@@ -102,9 +101,8 @@ class Trainer:
         prefix = self.whole.prefix(rubric) if rubric else ()
         chance = torch.Generator().manual_seed(self.schedule.seed * 1_000_003 + self.done)
         ids, learned, weights = (t.to(self.device) for t in _tensors(lessons, len(prefix), chance))
-        known = self._known(prefix) if prefix else []
+        hidden = self._behind(prefix, ids) if prefix else self._alone(ids)
         with self._autocast():
-            hidden = self._behind(len(prefix), known, ids) if prefix else self._alone(ids)
             logits = functional.linear(hidden[learned], self.network.lm_head.weight)
         losses = functional.cross_entropy(logits.float(), ids.roll(-1, 1)[learned], reduction="none")
         (losses @ weights / weights.sum()).backward()
@@ -130,18 +128,19 @@ class Trainer:
     def _alone(self, ids: torch.Tensor) -> torch.Tensor:
         # On a CPU the plain form is the fastest one once compiled.
         self.network.set_attn_implementation("eager")
-        return self.body(input_ids=ids, use_cache=False).last_hidden_state
-
-    def _known(self, prefix: Sequence[int]) -> shared_prefix.KeysAndValues:
-        # Its own autocast: copies of weights cast without gradients must not be reused where gradients are needed.
-        self.network.set_attn_implementation("sdpa")
         with self._autocast():
-            return shared_prefix.keys_and_values(self.network, prefix)
+            return self.body(input_ids=ids, use_cache=False).last_hidden_state
 
-    def _behind(self, length: int, known: shared_prefix.KeysAndValues, ids: torch.Tensor) -> torch.Tensor:
-        self.network.set_attn_implementation(shared_prefix.NAME)
-        positions = torch.arange(length, length + ids.shape[1], device=self.device)[None]
-        return self.body(input_ids=ids, position_ids=positions, prefix=known, use_cache=False).last_hidden_state
+    def _behind(self, prefix: Sequence[int], ids: torch.Tensor) -> torch.Tensor:
+        """Return the hidden states of rows behind one prefix, which is computed once and takes no gradient."""
+        self.network.set_attn_implementation("sdpa")
+        cache = DynamicCache(config=self.network.config)
+        # Its own autocast: copies of weights cast without gradients must not be reused where gradients are needed.
+        with torch.no_grad(), self._autocast():
+            self.network.model(input_ids=torch.tensor([prefix], device=self.device), past_key_values=cache)
+        cache.batch_repeat_interleave(len(ids))
+        with self._autocast():
+            return self.network.model(input_ids=ids, past_key_values=cache).last_hidden_state
 
     def _batch(self) -> tuple[str, list[Lesson]]:
         """Return this step's batch and the rubric that precedes it, or "" if none does."""
@@ -195,6 +194,24 @@ def _tokenizer_folder(work: Path, seed: int, start: Path | None) -> Path:
     return folder
 
 
+def new_network(vocabulary: int, end_id: int, pad_id: int) -> Qwen3ForCausalLM:
+    """Return a network of random weights; seed torch first."""
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=WIDTH,
+        intermediate_size=3 * WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=WIDTH // HEAD,
+        num_key_value_heads=WIDTH // HEAD,
+        head_dim=HEAD,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        eos_token_id=end_id,
+        pad_token_id=pad_id,
+    )
+    return Qwen3ForCausalLM(config)
+
+
 def _optimizers(network: Qwen3ForCausalLM) -> list[torch.optim.Optimizer]:
     """Return Muon for the layers' matrices and AdamW for embeddings and norms."""
     matrices = [p for n, p in network.named_parameters() if p.ndim == 2 and "embed" not in n]
@@ -222,22 +239,16 @@ def _tensors(
     return ids, kept, weights[kept]
 
 
-def train(trainer: Trainer, minutes: float) -> bool:
-    """Train until the schedule is done (return True) or the time is up (False); print progress and save checkpoints."""
-    began = last = time.monotonic()
+def train(trainer: Trainer) -> None:
+    """Train until the schedule is done; print progress and save checkpoints."""
+    last = time.monotonic()
     while trainer.done < trainer.schedule.steps:
         loss = trainer.step()
-        now = time.monotonic()
         if trainer.done % 10 == 0:
-            pace = (now - last) / 10
-            last = now
+            pace, last = (time.monotonic() - last) / 10, time.monotonic()
             print(f"step {trainer.done}/{trainer.schedule.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 20 == 0:
             trainer.save()
-        if now - began > 60 * minutes:
-            break
-    trainer.save()
-    return trainer.done >= trainer.schedule.steps
 
 
 def export(trainer: Trainer, folder: Path) -> None:
@@ -256,7 +267,6 @@ def main() -> None:
     parser.add_argument("--from", type=Path, dest="start", metavar="FOLDER", help="go on from these weights")
     parser.add_argument("--work", type=Path, default=Path("runs/demo-judge"), help="checkpoints; training resumes here")
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="where the weights go")
-    parser.add_argument("--minutes", type=float, default=75, help="stop after this many minutes")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--easy", type=int, default=300)
@@ -271,11 +281,9 @@ def main() -> None:
     schedule = Schedule(given.seed, given.easy, short, given.whole, given.rate, given.batch)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     trainer = Trainer(schedule, given.work, device, given.start)
-    if train(trainer, given.minutes):
-        export(trainer, given.out)
-        print(f"weights written to {given.out}")
-    else:
-        print(f"stopped at step {trainer.done}; the same command resumes")
+    train(trainer)
+    export(trainer, given.out)
+    print(f"weights written to {given.out}")
 
 
 if __name__ == "__main__":

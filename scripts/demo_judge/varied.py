@@ -7,15 +7,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from demo_judge.kind import (
-    ANY_QUESTIONS,
-    ANY_STATEMENTS,
-    KINDS,
-    MORE_KINDS,
-    TRAINED_QUESTIONS,
-    TRAINED_STATEMENTS,
-)
-from demo_judge.sentences import ANSWER_FRAMES, HELD_OUT, MORE_SENTENCES, QUESTION_FRAMES, STARTS
+from demo_judge import phrases
 from demo_judge.world import Fact, Split, World
 
 NUMBERS = (
@@ -43,7 +35,7 @@ LAYOUTS = ((" ", 0.78), ("\n", 0.08), ("\n\n", 0.04), ("\n- ", 0.06), (" Also: "
 class VariedWorld(World):
     """The training split's names and values, in more kinds of fact and more wordings."""
 
-    kinds = KINDS + MORE_KINDS
+    kinds = phrases.KINDS + phrases.MORE_KINDS
 
     def __init__(self, rng: Random) -> None:
         super().__init__(rng, Split.TRAIN)
@@ -52,19 +44,19 @@ class VariedWorld(World):
         """Word the fact as a statement, at times with a typing error or in a longer phrase."""
         kind, negative = fact.kind, fact.value == "no"
         known, more = (kind.negations, kind.more_negations) if negative else (kind.statements, kind.more_statements)
-        known = known[:TRAINED_STATEMENTS] if kind.more_statements else known
-        text = self._filled(fact, known, more, ANY_STATEMENTS)
-        return self._framed(text[0].upper() + text[1:], ANSWER_FRAMES)
+        known = known[: phrases.TRAINED_STATEMENTS] if kind.more_statements else known
+        text = self._filled(fact, known, more, phrases.ANY_STATEMENTS)
+        return self._framed(text[0].upper() + text[1:], phrases.ANSWER_FRAMES)
 
     def ask(self, fact: Fact) -> str:
         """Word a question that the fact answers, at times politely."""
         more = fact.kind.more_questions
-        known = fact.kind.questions[:TRAINED_QUESTIONS] if more else fact.kind.questions
-        return self._framed(self._filled(fact, known, more, ANY_QUESTIONS), QUESTION_FRAMES)
+        known = fact.kind.questions[: phrases.TRAINED_QUESTIONS] if more else fact.kind.questions
+        return self._framed(self._filled(fact, known, more, phrases.ANY_QUESTIONS), phrases.QUESTION_FRAMES)
 
-    def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
+    def pick(self, wordings: Sequence[str], trained: int = -phrases.HELD_OUT) -> str:
         """Choose one of the trained wordings or of those that belong to them."""
-        return self.rng.choice([*wordings[:trained], *MORE_SENTENCES.get(tuple(wordings), ())])
+        return self.rng.choice([*wordings[:trained], *phrases.MORE_SENTENCES.get(tuple(wordings), ())])
 
     def join(self, sentences: Sequence[str]) -> str:
         """Make one text of these sentences: a line, lines, paragraphs or a list."""
@@ -99,7 +91,7 @@ class VariedWorld(World):
         """Put a phrase around the sentence, at times; a first word that is no name loses its capital within it."""
         if self.rng.random() >= FRAME:
             return text
-        within = text[0].lower() + text[1:] if text.split()[0] in STARTS else text
+        within = text[0].lower() + text[1:] if text.split()[0] in phrases.STARTS else text
         return self.rng.choice(frames).format(whole=text, within=within)
 
     def _mistyped(self, wording: str) -> str:

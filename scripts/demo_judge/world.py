@@ -4,12 +4,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from random import Random
 
-from demo_judge.kind import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
-from demo_judge.sentences import DETAILS, HELD_OUT, OPENERS
-from pathway_local.system.safe_yaml import load_ours
+from demo_judge import phrases
+from demo_judge.phrases import Kind
 
 
 class Split(StrEnum):
@@ -25,7 +23,7 @@ class Split(StrEnum):
     KINDS = "heldout-kinds"
 
 
-NAMES: dict[str, list[str]] = load_ours(Path(__file__).with_name("names.yaml"))
+NAMES: dict[str, list[str]] = phrases.read("names.yaml")
 
 
 def held_out(text: str) -> bool:
@@ -106,7 +104,7 @@ class Fact:
 class World:
     """Draws names, facts and wordings of one split from one seed."""
 
-    kinds: tuple[Kind, ...] = KINDS
+    kinds: tuple[Kind, ...] = phrases.KINDS
 
     def __init__(self, rng: Random, split: Split) -> None:
         self.rng = rng
@@ -119,7 +117,7 @@ class World:
 
     def facts(self, count: int) -> list[Fact]:
         """Draw facts to ask for together, half of the time about one subject; the split `kinds` adds a new kind."""
-        first = self.fact(self.rng.choice(HELD_OUT_KINDS if self.split is Split.KINDS else self.kinds))
+        first = self.fact(self.rng.choice(phrases.HELD_OUT_KINDS if self.split is Split.KINDS else self.kinds))
         together = self.rng.random() < 0.5
         others = self.sister_kinds(first, [first]) if together else [k for k in self.kinds if k is not first.kind]
         subject = first.subject if together else None
@@ -177,12 +175,12 @@ class World:
     def say(self, fact: Fact) -> str:
         """Word the fact as a statement."""
         wordings = fact.kind.negations if fact.value == "no" else fact.kind.statements
-        text = self._worded(fact, wordings, TRAINED_STATEMENTS)
+        text = self._worded(fact, wordings, phrases.TRAINED_STATEMENTS)
         return text[0].upper() + text[1:]
 
     def ask(self, fact: Fact) -> str:
         """Word a question that the fact answers."""
-        return self._worded(fact, fact.kind.questions, TRAINED_QUESTIONS)
+        return self._worded(fact, fact.kind.questions, phrases.TRAINED_QUESTIONS)
 
     def join(self, sentences: Sequence[str]) -> str:
         """Make one text of these sentences."""
@@ -190,11 +188,11 @@ class World:
 
     def opener(self, share: float = 0.2) -> list[str]:
         """Draw a sentence that says nothing, for this share of texts."""
-        return [self.pick(OPENERS)] if self.rng.random() < share else []
+        return [self.pick(phrases.OPENERS)] if self.rng.random() < share else []
 
     def details(self, link: str) -> list[str]:
         """Return a sentence that gives the link, if there is one."""
-        return [self.pick(DETAILS).format(d=link)] if link else []
+        return [self.pick(phrases.DETAILS).format(d=link)] if link else []
 
     def answer(self, sentences: list[str], link: str, opener: float = 0.2) -> str:
         """Make an answer of these sentences, often in another order, with the link behind them."""
@@ -203,14 +201,14 @@ class World:
         ending = self.details(link)
         return self.join([*self.opener(opener), *sentences, *ending])
 
-    def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
+    def pick(self, wordings: Sequence[str], trained: int = -phrases.HELD_OUT) -> str:
         """Choose a wording that this split may use; those from `trained` on are held out."""
         new = self.split is Split.PHRASINGS
         return self.rng.choice(wordings[trained:] if new else wordings[:trained])
 
     def _worded(self, fact: Fact, wordings: Sequence[str], trained: int) -> str:
         # Training has seen no wording of a held-out kind.
-        wording = self.rng.choice(wordings) if fact.kind in HELD_OUT_KINDS else self.pick(wordings, trained)
+        wording = self.rng.choice(wordings) if fact.kind in phrases.HELD_OUT_KINDS else self.pick(wordings, trained)
         return wording.format(s=fact.subject, v=fact.value)
 
     def _kept(self, draw: Callable[[Random], str]) -> str:
