@@ -227,13 +227,8 @@ class Dialog:
 
     def _ask_judge(self) -> None:
         """Ask for a judge that is here, real ones first; name some that could be fetched."""
-<<<<<<< HEAD
-        cards = (judge_card(entry, this_machine()) for entry in load_registry(self._models))
+        cards = (judge_card(entry, this_machine()) for entry in load_registry(self._given.get("models")))
         fitting = [card for card in cards if card.fits == "yes"]
-=======
-        registry = load_registry(self._given.get("models"))
-        fitting = [card for card in judge_cards(registry, this_machine()) if card.fits == "yes"]
->>>>>>> main
         here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
         if not here:
             raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
