@@ -104,20 +104,15 @@ def planned_raters(
     if plan.rater and len(plan.judge) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judge or [_usual_judge(run, plan.rater)]]
-    for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
+    for name, count in Counter(plan.rater or judge.name for judge in judges).items():
         if GROUP in name:
             said = f"{name!r} can't be a judge's name: with a {GROUP} it would count as one of several raters"
             raise UsageError(said, f"Give --rater a name without {GROUP}.")
-    machine = this_machine()
-    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
-    named = Counter((each.name, each.rubric.name) for each in raters)
-    for (name, rubric), count in named.items():
         if count > 1:
-            raise UsageError(
-                f"{count} judges would be the rater {name!r} under {rubric}",
-                "Judge with one at a time, and give each its own --rater.",
-            )
-    return raters
+            said = f"{count} judges would be the rater {name!r}"
+            raise UsageError(said, "Judge with one at a time, and give each its own --rater.")
+    machine = this_machine()
+    return [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
 
 
 def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
