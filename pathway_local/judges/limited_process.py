@@ -54,18 +54,17 @@ def ask(what: str, **request: object) -> dict[str, Any]:
 
     Raises TooCostly if it takes more than its limits, EngineError if its process ends in another way.
     """
-    said: dict[str, Any] = json.loads(in_process(json.dumps({"what": what, **request}, default=str)))
+    said: dict[str, Any] = json.loads(in_process(what, json.dumps(request, default=str)))
     if "limit" in said:
         raise TooCostly(f"the {what} {said['limit']}", AGAIN)
     return said
 
 
-def in_process(request: str) -> str:
+def in_process(what: str, request: str) -> str:
     """Return what `answer` answers in a process of its own."""
-    what = json.loads(request)["what"]
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", __name__, *map(str, LIMITS[what])],
+            [sys.executable, "-P", "-m", __name__, what, *map(str, LIMITS[what])],
             input=request.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -172,12 +171,10 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def answer(request: str) -> str:
+def answer(what: str, request: str) -> str:
     """Return the answer to a request, both as JSON."""
-    asked = json.loads(request)
-    what = asked.pop("what")
     try:
-        found = rendered(**asked) if what == "chat template" else try_tokenizer(**asked)
+        found = (rendered if what == "chat template" else try_tokenizer)(**json.loads(request))
     except MemoryError:
         found = {"limit": f"needs over {LIMITS[what][1]} MB of memory"}
     except (KeyboardInterrupt, SystemExit):
@@ -194,7 +191,7 @@ def _said(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    seconds, megabytes = map(int, sys.argv[1:])
+    seconds, megabytes = map(int, sys.argv[2:])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-    sys.stdout.write(answer(sys.stdin.read()))
+    sys.stdout.write(answer(sys.argv[1], sys.stdin.read()))
