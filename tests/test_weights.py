@@ -45,10 +45,10 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_hub_cache_is_read_at_the_pinned_commit_else_at_the_main_branch(hub: Path) -> None:
-    first, second = (_model(hub / "snapshots" / commit) for commit in ("111", "222"))
+    first, second = (_model(hub / "snapshots" / commit) for commit in ("1" * 40, "222"))
     (hub / "refs").mkdir()
     (hub / "refs/main").write_text("222")
-    assert (find_folder("b", "a/b", "111"), find_folder("b", "a/b")) == (first, second)
+    assert (find_folder("b", "a/b", "1" * 40), find_folder("b", "a/b")) == (first, second)
     with pytest.raises(WeightsMissing, match="no a/b at revision 333"):
         find_folder("b", "a/b", "333")
 
