@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -114,19 +114,16 @@ class _ScoringJob:
             status = "stopped" if self.watcher.stopped() else "done"
             for remark in self.prepared.cases.remarks:
                 self.watcher.notice(remark)
-            if self._cases_have_changed():
+            changed = True
+            with suppress(CasesError):
+                changed = self.prepared.cases.sha256() != self.sha256
+            if changed:
                 self.run.jobs.learn(self.id, {"cases_changed": True})
                 name = self.prepared.cases.path.name
                 self.watcher.notice(f"{name} changed while it was judged: run the same command again to judge the rest")
         finally:
             self.run.jobs.end(self.id, status, _counts(tallies))
         return tallies
-
-    def _cases_have_changed(self) -> bool:
-        try:
-            return self.prepared.cases.sha256() != self.sha256
-        except CasesError:
-            return True
 
     def _judge_with_one_engine(self, work: JudgeWork) -> Tally:
         judge, plan, watcher = work.judge, self.prepared.plan, self.watcher
