@@ -53,13 +53,13 @@ def test_the_hub_cache_is_read_at_the_pinned_commit_else_at_the_main_branch(hub:
         find_folder("b", "a/b", "333")
 
 
-def test_the_users_own_copy_comes_first(tmp_path: Path) -> None:
-    _model(tmp_path / "hf/hub/models--a--b/snapshots/111")
+def test_the_users_own_copy_comes_first(hub: Path, tmp_path: Path) -> None:
+    _model(hub / "snapshots/111")
     own = _model(tmp_path / "data/pathway-local/models/b")
     assert find_folder("b", "a/b", "111") == own
 
 
-def test_what_is_missing_comes_with_what_to_do(tmp_path: Path) -> None:
+def test_what_is_missing_comes_with_what_to_do(hub: Path, tmp_path: Path) -> None:
     with pytest.raises(WeightsMissing) as missing:
         find_folder("b", "a/b")
     assert "judges fetch b" in missing.value.hint
