@@ -182,7 +182,7 @@ def test_a_prompt_is_adopted_with_a_declaration(
 
 def test_the_page_opens_with_a_table_of_every_kind_and_each_spelling_of_it_means_that_kind() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert len(page.splitlines()) <= 266
+    assert len(page.splitlines()) <= 220
     head = page.partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \| [^`|]", head, re.MULTILINE)
     assert {kind for kind, _ in rows} == KINDS
