@@ -109,10 +109,7 @@ def test_a_sheet_of_it_is_copied(piped: Path) -> None:
 
 def test_a_kind_that_can_not_be_written_is_refused_beforehand(read_only: Path) -> None:
     target = read_only.with_name("out.psv")
-    for write in (
-        lambda: check_table(target, force=False),
-        lambda: write_table(target, ["a"], [{"a": 1}]),
-    ):
+    for write in (lambda: check_table(target, force=False), lambda: write_table(target, ["a"], [{"a": 1}])):
         with pytest.raises(UsageError, match=r"out\.psv is not a kind of table that can be written") as caught:
             write()
         assert ".csv" in caught.value.hint and ".psv" not in caught.value.hint

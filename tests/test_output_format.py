@@ -275,10 +275,7 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
         ({"fields": {"a": {**SCORE, "special": [0, 0], "written": {0: "0"}}}}, ONE_LEVEL),
         ({"layout": "{a}", "fields": {"a": _verdicts(1, 8)}}, "needs a JSON layout"),
         ({"layout": "json", "fields": {"share": SCORE, "a": _verdicts(1, 8)}}, "'share' is the name of two"),
-        (
-            {"layout": "json", "fields": {"a": {**_verdicts(1, 8), "members": {"b": SCORE, "c": SCORE}}}},
-            "just one",
-        ),
+        ({"layout": "json", "fields": {"a": {**_verdicts(1, 8), "members": {"b": SCORE, "c": SCORE}}}}, "just one"),
         ({"layout": "{a}", "fields": {"a": {**SCORE, "colour": "red"}}}, "outputs.fields.a"),
     ],
 )
