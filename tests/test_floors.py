@@ -14,8 +14,8 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 750,
     "system": 767,
-    "rubrics": 3425,
-    "sheets": 2272,
+    "rubrics": 3398,
+    "sheets": 2266,
     "probes": 356,
     "judges": 1642,
     "rendering": 526,
