@@ -285,16 +285,12 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk, in_place: bool)
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
     with _sealed(desk, command) as process:
-        written = cases if in_place else desk.work / "fresh"
-        text = cases.read_text().replace("It is 39.", "It is 93.")
-        with written.open("r+" if in_place else "w") as file:
-            file.write(text)
-        written.replace(cases)
+        fresh = cases if in_place else desk.work / "fresh"
+        fresh.write_text(cases.read_text().replace("It is 39.", "It is 93."))
+        fresh.replace(cases)
         _, said = process.communicate(timeout=60)
     assert "changed while it was judged" in said
     assert process.returncode == 0
-    if in_place:
-        return
     desk.environment["REPLY_SCRIPT_SECONDS"] = "0"
     again = desk.typed(*desk.judging(cases))
     assert "judged again because their texts changed: 1" in again.stderr
