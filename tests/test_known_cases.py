@@ -1,11 +1,11 @@
-"""Ratings that stand beside another case's id are found by whatever texts the file holds, and refused as a whole."""
+"""A rating finds its case: whatever texts the file holds must be that case's, or the file is refused as a whole."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import openpyxl
 import pytest
-from rated_run import TINY, judged_run, scores_of
+from rated_run import TINY, add, judged_run, said, scores_of
 
 from pathway_local.case import Case
 from pathway_local.errors import RatingsError
@@ -136,3 +136,14 @@ def test_random_ids_moved_beside_other_texts_are_found(run: RunFile, tmp_path: P
     rows = [[own, "as the prompt shows it", case.inputs["answer"], 4] for own, case in zip(ids, CASES, strict=True)]
     load(run, sheet(tmp_path, header, rows))
     assert len(scores_of(run, "Ann")) == COUNT
+
+
+def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile, tmp_path: Path) -> None:
+    first = CASES[0]
+    new = Case(first.id, {**first.inputs, "answer": "new"}, row=1)
+    add(run, "later", said(2, ids=[first.id]), rows=[new])
+    error = refused(run, sheet(tmp_path, ("id", "score"), [[first.id, 4]]))
+    assert error.problems == ("row 4: raters saw different texts of its case, and the file does not hold its texts",)
+    load(run, sheet(tmp_path, ("id", "answer", "score"), [[first.id, "new", 4], [CASES[1].id, "", 5]]))
+    [record] = [each for each in run.records("Ann") if each.case_id == first.id]
+    assert record.case_hash == next(run.records("later")).case_hash
