@@ -264,7 +264,8 @@ def test_other_commands_refuse_the_run_of_a_self_test(
     RunFile.create(tmp_path / "other.run").close()
     (tmp_path / "c.jsonl").write_text("\n".join(json.dumps(row) for row in rows(4)))
     (tmp_path / "facts.prompty").write_text(RUBRIC)
-    monkeypatch.setattr("pathway_local.viewer.server.install", lambda _: None)  # the filter would stay on the tests
+    # The filter would stay on the tests.
+    monkeypatch.setattr("pathway_local.viewer.server.install", lambda *_, **__: None)
     typed = typing_in(tmp_path, monkeypatch, capsys)
     for command in COMMANDS:
         said = typed(*command.format("t.run").split())
