@@ -24,7 +24,7 @@ from fuzz import memory_of_a_fork
 from typed import RUBRIC
 
 from pathway_local.cli import main
-from pathway_local.cli.command_line import COMMANDS, MODULES
+from pathway_local.cli.command_line import COMMANDS
 from pathway_local.engines.engines import Engines
 from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
@@ -62,8 +62,8 @@ class Forks:
         models = judge.parent / "models.yaml"
         models.write_text(JUDGE % judge)
         self.registry = load_registry(models)
-        for name in COMMANDS:
-            import_module(f"pathway_local.cli.{MODULES.get(name, name)}")
+        for module, _ in COMMANDS.values():
+            import_module(f"pathway_local.cli.{module}")
         # The chat template is rendered once, and not in each fork in a process of its own.
         rubric = parse_rubric(RUBRIC, "small")
         PromptWriter(rubric, self.tokenizer, Chat(), context=8192).write([dict.fromkeys(rubric.inputs, "x")])

@@ -19,6 +19,7 @@ import traceback
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from typed import RUBRIC
 
 from pathway_local.case import Case
 from pathway_local.cli import main
-from pathway_local.cli.command_line import COMMANDS, MODULES
+from pathway_local.cli.command_line import COMMANDS
 from pathway_local.rubrics.rubric_file import builtin_names, rubric_path
 from pathway_local.system.shipped import shipped
 from pathway_local.verdict import Score, Verdict
@@ -117,14 +118,14 @@ def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
     return bytes(found[: rng.randrange(len(found) + 1)] if rng.random() < 0.05 else found)
 
 
-def _damaged_text(data: bytes, rng: random.Random) -> bytes:
+def damaged_text(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.4:
         return damaged_bytes(data, rng)
     codec = rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"])
     return edited(data.decode(), rng).encode(codec, "replace")
 
 
-def _damaged_archive(data: bytes, rng: random.Random) -> bytes:
+def damaged_archive(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.3:
         return damaged_bytes(data, rng)
     made = io.BytesIO()
@@ -136,7 +137,7 @@ def _damaged_archive(data: bytes, rng: random.Random) -> bytes:
     return made.getvalue()
 
 
-def _damaged_parquet(data: bytes, rng: random.Random) -> bytes:
+def damaged_parquet(data: bytes, rng: random.Random) -> bytes:
     """Mostly write over bytes in the pages or the footer, so that the rest keeps its places."""
     if rng.random() < 0.2:
         return damaged_bytes(data, rng)
@@ -148,50 +149,52 @@ def _damaged_parquet(data: bytes, rng: random.Random) -> bytes:
     return bytes(found)
 
 
-def _damaged_run(data: bytes, rng: random.Random) -> bytes:
-    """Change bytes of the file, or values of its tables to others of any type."""
-    if rng.random() < 0.4:
-        return damaged_bytes(data, rng)
+def _changed_run(data: bytes, rng: random.Random, change: Callable[[sqlite3.Connection], None]) -> bytes:
+    """Return a run's file after a change of its tables; `drawn(n)` is 0 in one of n rows."""
     with tempfile.NamedTemporaryFile(suffix=".run") as file:
         file.write(data)
         file.flush()
-        with sqlite3.connect(file.name, isolation_level=None) as run:
+        with closing(sqlite3.connect(file.name, isolation_level=None)) as run:
             run.execute("PRAGMA journal_mode = DELETE")
-            tables = [name for (name,) in run.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            for table in rng.choices(tables, k=rng.choice([1, 2, 6])):
-                columns = [row[1] for row in run.execute(f"PRAGMA table_info('{table}')")]
-                value = rng.choice([None, -1, 2**62, 0.5, b"\xff\0", "", "{}", "[[]]", '{"a": NaN}', *PIECES])
-                where = rng.choice(["1", "random() % 2", "random() % 5 = 0"])
-                try:
-                    run.execute(f'UPDATE "{table}" SET "{rng.choice(columns)}" = ? WHERE {where}', [value])
-                except (sqlite3.Error, UnicodeEncodeError):
-                    continue
-        run.close()
+            run.create_function("drawn", 1, rng.randrange)
+            change(run)
         return Path(file.name).read_bytes()
+
+
+def _damaged_run(data: bytes, rng: random.Random) -> bytes:
+    """Change bytes of the file, or values of its tables to others of any type."""
+
+    def change(run: sqlite3.Connection) -> None:
+        tables = [name for (name,) in run.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in rng.choices(tables, k=rng.choice([1, 2, 6])):
+            columns = [row[1] for row in run.execute(f"PRAGMA table_info('{table}')")]
+            value = rng.choice([None, -1, 2**62, 0.5, b"\xff\0", "", "{}", "[[]]", '{"a": NaN}', *PIECES])
+            with suppress(sqlite3.Error, UnicodeEncodeError):
+                run.execute(f'UPDATE "{table}" SET "{rng.choice(columns)}" = ? WHERE {rng.choice(WHERE)}', [value])
+
+    return damaged_bytes(data, rng) if rng.random() < 0.4 else _changed_run(data, rng, change)
 
 
 def _damaged_json(data: bytes, rng: random.Random) -> bytes:
     """Change the JSON that a run holds: still JSON in most cases, of a rater with its fingerprint made right again."""
-    with tempfile.NamedTemporaryFile(suffix=".run") as file:
-        file.write(data)
-        file.flush()
-        with sqlite3.connect(file.name, isolation_level=None) as run:
-            run.execute("PRAGMA journal_mode = DELETE")
-            triggers = run.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-            for name, _ in triggers:
-                run.execute(f"DROP TRIGGER {name}")
-            run.create_function("changed", 1, lambda text: _changed_json(text, rng))
-            run.create_function("printed", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
-            for table, column in rng.choices(JSON_COLUMNS, k=rng.choice([1, 1, 2])):
-                where = rng.choice(["1", "random() % 2", "random() % 5 = 0"])
-                run.execute(f"UPDATE {table} SET {column} = changed({column}) WHERE {column} IS NOT NULL AND {where}")
-            run.execute("UPDATE raters SET fingerprint = printed(spec)")
-            for _, sql in triggers:
-                run.execute(sql)
-        run.close()
-        return Path(file.name).read_bytes()
+
+    def change(run: sqlite3.Connection) -> None:
+        triggers = run.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            run.execute(f"DROP TRIGGER {name}")
+        run.create_function("changed", 1, lambda text: _changed_json(text, rng))
+        run.create_function("printed", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
+        for table, column in rng.choices(JSON_COLUMNS, k=rng.choice([1, 1, 2])):
+            where = f"{column} IS NOT NULL AND {rng.choice(WHERE)}"
+            run.execute(f"UPDATE {table} SET {column} = changed({column}) WHERE {where}")
+        run.execute("UPDATE raters SET fingerprint = printed(spec)")
+        for _, sql in triggers:
+            run.execute(sql)
+
+    return _changed_run(data, rng, change)
 
 
+WHERE = ("1", "drawn(2) = 0", "drawn(5) = 0")
 JSON_COLUMNS = (
     ("settings", "value"), ("jobs", "command"), ("jobs", "facts"), ("jobs", "counts"), ("rubrics", "compiled"),
     ("raters", "spec"), ("cases", "metadata"), ("outcomes", "scores"), ("outcomes", "fields"),
@@ -260,20 +263,20 @@ def kinds(folder: Path) -> dict[str, Kind]:
         f"hosted export {{}} --cases cases.csv {given}",
         "sample {} --cases cases.csv --n 5 --seed 2 --out out.xlsx --force",
     )
-    parquet = [_parquet(*each) for each in (("snappy", True), ("none", True), ("none", False), ("zstd", False))]
+    parquet = [parquet_file(*each) for each in (("snappy", True), ("none", True), ("none", False), ("zstd", False))]
     return {
-        "CSV": Kind(".csv", [_csv(",")], _damaged_text, reading),
-        "TSV": Kind(".tsv", [_csv("\t")], _damaged_text, reading),
-        "JSONL": Kind(".jsonl", [_json_lines()], _damaged_text, reading),
-        "Parquet": Kind(".parquet", parquet, _damaged_parquet, reading),
-        "workbook": Kind(".xlsx", [_workbook()], _damaged_archive, reading),
-        "large CSV": Kind(".csv", LARGE, _damaged_text, reading),
-        "CSV copied": Kind(".csv", [_csv(",")], _damaged_text, onto),
-        "JSONL copied": Kind(".jsonl", [_json_lines()], _damaged_text, onto),
-        "workbook copied": Kind(".xlsx", [_workbook()], _damaged_archive, onto),
-        "rubric": Kind(".prompty", rubrics, _damaged_text, looks),
-        "prompt": Kind(".txt", rubrics, _damaged_text, ("rubrics adopt {} -o out.prompty --force",)),
-        "registry": Kind(".yaml", [REGISTRY.encode(), shipped("models.yaml").read_bytes()], _damaged_text, judges),
+        "CSV": Kind(".csv", [csv_file(",")], damaged_text, reading),
+        "TSV": Kind(".tsv", [csv_file("\t")], damaged_text, reading),
+        "JSONL": Kind(".jsonl", [json_lines()], damaged_text, reading),
+        "Parquet": Kind(".parquet", parquet, damaged_parquet, reading),
+        "workbook": Kind(".xlsx", [workbook()], damaged_archive, reading),
+        "large CSV": Kind(".csv", LARGE, damaged_text, reading),
+        "CSV copied": Kind(".csv", [csv_file(",")], damaged_text, onto),
+        "JSONL copied": Kind(".jsonl", [json_lines()], damaged_text, onto),
+        "workbook copied": Kind(".xlsx", [workbook()], damaged_archive, onto),
+        "rubric": Kind(".prompty", rubrics, damaged_text, looks),
+        "prompt": Kind(".txt", rubrics, damaged_text, ("rubrics adopt {} -o out.prompty --force",)),
+        "registry": Kind(".yaml", [REGISTRY.encode(), shipped("models.yaml").read_bytes()], damaged_text, judges),
         "run": Kind(".run", [whole], _damaged_run, run),
         "JSON in a run": Kind(".run", [whole], _damaged_json, run),
         "key": Kind(".key", [b"ab" * 32], damaged_bytes, (f"{reading[0].format('cases.csv')} --pseudonyms {{}}",)),
@@ -291,24 +294,24 @@ def _rows() -> Iterator[dict[str, str]]:
         }
 
 
-def _csv(delimiter: str) -> bytes:
+def csv_file(delimiter: str) -> bytes:
     quoted = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row.values()] for row in _rows()]
     head = [list(next(_rows()))]
     return "".join(f"{delimiter.join(row)}\r\n" for row in head + quoted).encode()
 
 
-def _json_lines() -> bytes:
+def json_lines() -> bytes:
     return "".join(json.dumps(row | {"more": {"list": [at, None]}}) + "\n" for at, row in enumerate(_rows())).encode()
 
 
-def _parquet(compression: str, use_dictionary: bool) -> bytes:
+def parquet_file(compression: str, use_dictionary: bool) -> bytes:
     table = pa.Table.from_pylist([row | {"n": at, "list": [{"a": SECRET}, None]} for at, row in enumerate(_rows())])
     made = io.BytesIO()
     pq.write_table(table, made, row_group_size=5, compression=compression, use_dictionary=use_dictionary)
     return made.getvalue()
 
 
-def _workbook() -> bytes:
+def workbook() -> bytes:
     book, made = openpyxl.Workbook(), io.BytesIO()
     for row in [list(next(_rows())), *(list(row.values()) for row in _rows())]:
         book.active.append(row)
@@ -320,7 +323,7 @@ def _workbook() -> bytes:
 
 def _run(folder: Path) -> bytes:
     """A run with a judge, two people, a sample and a failure; it lies as `whole.run` beside its cases."""
-    (folder / "cases.csv").write_bytes(_csv(","))
+    (folder / "cases.csv").write_bytes(csv_file(","))
     rows = [
         Case(
             row["id"],
@@ -372,8 +375,8 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
 
 def trials(folder: Path, inputs: int, seed: int, only: str = "") -> Iterator[tuple[str, Ended]]:
     """Damage so many files, each kind in turn or `only` one, and yield how the command that reads it ended."""
-    for name in COMMANDS:
-        importlib.import_module(f"pathway_local.cli.{MODULES.get(name, name)}")
+    for module, _ in COMMANDS.values():
+        importlib.import_module(f"pathway_local.cli.{module}")
     os.environ |= {name: str(folder / "home") for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE")}
     files = kinds(folder)
     whole = (folder / "whole.run").read_bytes()

@@ -5,7 +5,7 @@ The templates here are ours: they write the same text for a system turn and a us
 ("base"), or only other programs' versions of it ("copy"). Its entry in models.yaml says the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from families import FAMILIES, Family
@@ -150,18 +150,33 @@ class Published:
     seen: Literal["own", "base", "copy"] = "own"
 
 
+_THINKING = ("<think>\n\n</think>\n\n", "<think>\n")
+_QWEN_3 = Published(_BY_NAME["qwen"], *(_CHATML_CASE + begun for begun in _THINKING))
+_QWEN_35 = Published(QWEN_35, _QWEN_3.off, _QWEN_3.on)
+_GEMMA_4 = Published(
+    _BY_NAME["gemma4"],
+    _GEMMA.format("") + "<|channel>thought\n<channel|>",
+    _GEMMA.format("<|think|>\n") + "<|channel>thought\n",
+)
+_GPT_OSS = Published(HARMONY, _HARMONY_CASE.format("low", "final"), _HARMONY_CASE.format("medium", "analysis"))
+_NEMOTRON = Published(NEMOTRON, _CHATML_CASE + "<think></think>", _CHATML_CASE + "<think>\n")
+_LLAMA = Published(LLAMA_3, _LLAMA_CASE)
+_BASE = Published(CHATML, _CHATML_CASE, seen="base")
+_PROMETHEUS = Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base")
 PROMPTS = {
-    "qwen3-0.6b": Published(_BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n"),
-    "qwen3-4b-instruct-2507": Published(CHATML, _CHATML_CASE, seen="base"),
-    "qwen3-8b": Published(_BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n"),
-    "granite-4.2-8b": Published(_BY_NAME["granite"], _GRANITE, _GRANITE + "<think>\n", seen="copy"),
-    "qwen3.5-9b": Published(QWEN_35, _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n"),
-    "gemma-4-12b": Published(
-        _BY_NAME["gemma4"],
-        _GEMMA.format("") + "<|channel>thought\n<channel|>",
-        _GEMMA.format("<|think|>\n") + "<|channel>thought\n",
+    **dict.fromkeys(("qwen3-0.6b", "qwen3-8b"), _QWEN_3),
+    "qwen3-32b": replace(_QWEN_3, seen="base"),
+    "qwen3.5-9b": _QWEN_35,
+    "qwen3.6-35b-a3b": replace(_QWEN_35, seen="copy"),
+    "qwen3.8-27b": Published(
+        QWEN_38, _QWEN_3.off, _CHATML_CASE.replace("SYSTEM", "EFFORT\n\nSYSTEM") + "<think>\n", seen="copy"
     ),
-    "gpt-oss-20b": Published(HARMONY, _HARMONY_CASE.format("low", "final"), _HARMONY_CASE.format("medium", "analysis")),
+    **dict.fromkeys(("qwen3-4b-instruct-2507", "compassjudger-2-7b", "m-prometheus-7b", "m-prometheus-14b"), _BASE),
+    "con-j-7b": _BASE,
+    "olmo-3.1-32b": replace(_BASE, seen="copy"),
+    "granite-4.2-8b": Published(_BY_NAME["granite"], _GRANITE, _GRANITE + "<think>\n", seen="copy"),
+    **dict.fromkeys(("gemma-4-12b", "gemma-4-31b"), _GEMMA_4),
+    **dict.fromkeys(("gpt-oss-20b", "gpt-oss-120b"), _GPT_OSS),
     "phi-4": Published(
         PHI_4,
         "<|im_start|>system<|im_sep|>SYSTEM<|im_end|><|im_start|>user<|im_sep|>CASE<|im_end|>"
@@ -169,49 +184,24 @@ PROMPTS = {
         seen="copy",
     ),
     "ministral-3-14b": Published(MINISTRAL_3, "<s>[SYSTEM_PROMPT]SYSTEM[/SYSTEM_PROMPT][INST]CASE[/INST]"),
-    "qwen3.8-27b": Published(
-        QWEN_38,
-        _CHATML_CASE + "<think>\n\n</think>\n\n",
-        _CHATML_CASE.replace("SYSTEM", "EFFORT\n\nSYSTEM") + "<think>\n",
-        seen="copy",
-    ),
-    "qwen3.6-35b-a3b": Published(
-        QWEN_35, _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n", seen="copy"
-    ),
     "muse-glimmer-30b": Published(
         MUSE, _MUSE_CASE.format("low", "user"), _MUSE_CASE.format("medium", "self"), seen="copy"
     ),
-    "gemma-4-31b": Published(
-        _BY_NAME["gemma4"],
-        _GEMMA.format("") + "<|channel>thought\n<channel|>",
-        _GEMMA.format("<|think|>\n") + "<|channel>thought\n",
-    ),
-    "nemotron-3-nano-30b-a3b": Published(NEMOTRON, _CHATML_CASE + "<think></think>", _CHATML_CASE + "<think>\n"),
-    "nemotron-3.5-lightning": Published(
-        NEMOTRON, _CHATML_CASE + "<think></think>", _CHATML_CASE + "<think>\n", seen="base"
-    ),
+    "nemotron-3-nano-30b-a3b": _NEMOTRON,
+    "nemotron-3.5-lightning": replace(_NEMOTRON, seen="base"),
     "glm-4.7-flash": Published(_BY_NAME["glm"], _GLM + "</think>", _GLM + "<think>"),
-    "olmo-3.1-32b": Published(CHATML, _CHATML_CASE, seen="copy"),
-    "qwen3-32b": Published(
-        _BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n", seen="base"
-    ),
-    "gpt-oss-120b": Published(
-        HARMONY, _HARMONY_CASE.format("low", "final"), _HARMONY_CASE.format("medium", "analysis")
-    ),
     "mistral-small-4": Published(
         MISTRAL_SMALL_4,
         _SMALL_4.format('{"reasoning_effort": "none"}'),
         _SMALL_4.format('{"reasoning_effort": "high"}') + "[THINK]",
     ),
-    "llama-3.3-70b": Published(LLAMA_3, _LLAMA_CASE),
+    "llama-3.3-70b": _LLAMA,
+    "selene-1-mini": replace(_LLAMA, seen="base"),
     "flow-judge-v0.1": Published(
         PHI_3, "<|system|>\nSYSTEM<|end|>\n<|user|>\nCASE<|end|>\n<|assistant|>\n", seen="base"
     ),
-    "prometheus-7b-v2.0": Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base"),
-    "compassjudger-2-7b": Published(CHATML, _CHATML_CASE, seen="base"),
-    "m-prometheus-7b": Published(CHATML, _CHATML_CASE, seen="base"),
-    "con-j-7b": Published(CHATML, _CHATML_CASE, seen="base"),
-    "m-prometheus-14b": Published(CHATML, _CHATML_CASE, seen="base"),
-    "selene-1-mini": Published(LLAMA_3, _LLAMA_CASE, seen="base"),
-    "prometheus-8x7b-v2.0": Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base"),
+    **dict.fromkeys(
+        ("prometheus-7b-v2.0", "prometheus-8x7b-v2.0"),
+        Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base"),
+    ),
 }

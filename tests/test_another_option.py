@@ -30,7 +30,7 @@ OTHER_RATERS: dict[str, Any] = {
 
 
 def test_each_field_is_an_option_of_the_command_and_of_the_api() -> None:
-    command = typer.main.get_command(app)
+    [command] = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
     typed = {param.name: param for param in command.params}
     assert set(plan.OPTIONS) < set(typed) and set(plan.OPTIONS) < set(inspect.signature(judge).parameters)
     for name, (_, says) in declared(plan.Plan).items():

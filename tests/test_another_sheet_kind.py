@@ -9,9 +9,9 @@ from typing import BinaryIO
 import pytest
 
 from pathway_local.case import BadRow, Case
-from pathway_local.errors import CasesError, UsageError
+from pathway_local.errors import UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import KINDS, NewCells, Sheet, SheetKind, kind_of, open_sheet
+from pathway_local.sheets.kinds import KINDS, NewCells, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names
 from pathway_local.sheets.tables import add_columns, check_table, write_table
 from pathway_local.verdict import Value
@@ -106,11 +106,6 @@ def test_a_sheet_of_it_is_copied(piped: Path) -> None:
         add_columns(CasesFile(piped, NEEDED), piped.with_name("out.csv"), ["score"], cells)
 
 
-def test_an_optional_part_has_a_default(read_only: Path) -> None:
-    sheet = open_sheet(read_only)
-    assert (sheet.title, sheet.notes) == ("", ())
-
-
 def test_a_kind_that_can_not_be_written_is_refused_beforehand(read_only: Path) -> None:
     target = read_only.with_name("out.psv")
     for write in (
@@ -141,10 +136,3 @@ def test_every_ending_but_that_of_a_list_can_be_read_and_written_and_most_copied
             add_columns(CasesFile(source, NEEDED), target, ["score"], cells)
             (case,) = CasesFile(target, NEEDED)
             assert isinstance(case, Case) and case.metadata == {"score": "3"}
-
-
-def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:
-    assert kind_of(tmp_path / "a.psv") is None
-    with pytest.raises(CasesError, match="not a kind of file that can be read") as caught:
-        open_sheet(tmp_path / "a.psv")
-    assert all(ending in caught.value.hint for ending in KINDS)

@@ -3,25 +3,32 @@
 import csv
 import io
 import json
-import zipfile
+import random
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 
-import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fuzz import fuzz
+from fuzz_bytes import (
+    Damage,
+    csv_file,
+    damaged_archive,
+    damaged_parquet,
+    damaged_text,
+    json_lines,
+    parquet_file,
+    workbook,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import PathwayError
 from pathway_local.sheets.cases_file import CasesFile
-
-Edits = list[tuple[float, bytes]]
 
 NEEDED = {"r": ("question", "answer")}
 
@@ -134,53 +141,18 @@ def test_odd_types_of_parquet(folder: Path, array: pa.Array) -> None:
     assert len(read(path)) == 2
 
 
-def make_parquet(path: Path) -> None:
-    nested = pa.array([[{"a": 1}], None])
-    pq.write_table(pa.table({"question": ["q", "ü"], "answer": ["a", None], "n": [1, 2], "x": nested}), path)
-
-
-def make_workbook(path: Path) -> None:
-    book = openpyxl.Workbook()
-    for row in (["question", "answer", "day"], ["q", "=A1", datetime(2025, 5, 1)], ["ü", 1.5, True]):
-        book.active.append(row)
-    book.create_sheet("more").append(["x"])
-    book.save(path)
-
-
-changes = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=3)), max_size=6)
-
-
-def changed(data: bytes, edits: Edits, keep: float = 1.0) -> bytes:
-    found = bytearray(data[: max(int(len(data) * keep), 1)])
-    for place, piece in edits:
-        start = int(place * len(found))
-        found[start : start + len(piece)] = piece
-    return bytes(found)
+DAMAGES: list[tuple[str, Callable[[], bytes], Damage]] = [
+    (".csv", lambda: csv_file(","), damaged_text),
+    (".jsonl", json_lines, damaged_text),
+    (".parquet", lambda: parquet_file("snappy", True), damaged_parquet),
+    (".xlsx", workbook, damaged_archive),
+]
 
 
 @fuzz
-@given(changes, st.just(1.0) | st.floats(0, 1), st.sampled_from([(".parquet", make_parquet), (".xlsx", make_workbook)]))
-def test_damaged_files(folder: Path, edits: Edits, keep: float, kind: tuple[str, Callable[[Path], None]]) -> None:
-    suffix, make = kind
-    whole, path = folder / f"whole{suffix}", folder / f"damaged{suffix}"
-    if not whole.exists():
-        make(whole)
-    path.write_bytes(changed(whole.read_bytes(), edits, keep))
-    read(path)
-
-
-pieces = st.sampled_from(b'r="0"|r="99999999"|r="ZZZ1"|t="s"|t="d"|t="b"|t="e"|<v>99</v>|<f>|</row>|&x;'.split(b"|"))
-
-
-@fuzz
-@given(st.integers(0, 20), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), pieces), min_size=1, max_size=4))
-def test_damaged_parts_of_a_workbook(folder: Path, which: int, edits: Edits) -> None:
-    whole, path = folder / "whole.xlsx", folder / "part.xlsx"
-    if not whole.exists():
-        make_workbook(whole)
-    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w") as copy:
-        names = archive.namelist()
-        for place, name in enumerate(names):
-            part = archive.read(name)
-            copy.writestr(name, changed(part, edits) if place == which % len(names) else part)
+@given(st.sampled_from(DAMAGES), st.integers(0, 2**32))
+def test_damaged_files(folder: Path, kind: tuple[str, Callable[[], bytes], Damage], seed: int) -> None:
+    suffix, make, damage = kind
+    path = folder / f"damaged{suffix}"
+    path.write_bytes(damage(make(), random.Random(seed)))
     read(path)

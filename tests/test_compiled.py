@@ -39,17 +39,7 @@ def test_every_rubric_comes_back_as_it_was() -> None:
     for name, rubric in rubrics.items():
         again = read_compiled(rubric.text, compiled(rubric))
         assert compiled(again) == compiled(rubric), name
-        for part in (
-            "name",
-            "description",
-            "inputs",
-            "turns",
-            "notes",
-            "text",
-            "rules",
-            "pair",
-            "sha256",
-        ):
+        for part in ("name", "description", "inputs", "turns", "notes", "text", "rules", "pair", "sha256"):
             assert getattr(again, part) == getattr(rubric, part), (name, part)
         assert list(again.inputs) == list(rubric.inputs)
         assert again.format.outputs == rubric.format.outputs, name

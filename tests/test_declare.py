@@ -106,73 +106,12 @@ RESPONSE: {{response}}
 ## Write between the tags: <S0>your chain of thoughts</S0>, <S1>your explanation</S1>, <S2>your Score</S2>.
 # Output
 """
-PROMETHEUS = """###Task Description:
-An instruction (might include an Input inside it), a response to evaluate, and a score rubric are given.
-1. Write feedback that assesses the response by the score rubric.
-2. After writing feedback, write a score that is an integer between 1 and 5.
-3. The output format should look as follows: "Feedback: (write a feedback) [RESULT] (an integer number between 1 and 5)"
-
-###The instruction to evaluate:
-{instruction}
-
-###Response to evaluate:
-{response}
-
-###Score Rubrics:
-{rubric}
-
-###Feedback: """
-FLOW = """# GOAL
-Evaluate the output of a task by the rubric.
-
-<inputs>
-{INPUTS}
-</inputs>
-<output>
-{OUTPUT}
-</output>
-<evaluation_criteria>
-{EVALUATION_CRITERIA}
-</evaluation_criteria>
-<scoring_rubric>
-- Score 1: It fails.
-- Score 2: It passes in part.
-- Score 3: It passes.
-</scoring_rubric>
-
-## FORMAT FOR THE EVALUATION
-- Write the verbal feedback inside <feedback> tags without any additional surrounding text.
-- Write the numeric score inside <score> tags, always after the feedback.
-"""
-MT_PAIR = """Act as an impartial judge of two AI assistants' answers to the question below. Begin with an explanation.
-Then output your final verdict strictly in this format: "[[A]]" if assistant A is better, "[[B]]" if assistant B is
-better, and "[[C]]" for a tie.
-
-[User Question]
-{question}
-
-[The Start of Assistant A's Answer]
-{answer_a}
-[The End of Assistant A's Answer]
-
-[The Start of Assistant B's Answer]
-{answer_b}
-[The End of Assistant B's Answer]"""
-FAMILIES_OF_PROMPTS = {
-    "azure tags": (AZURE, "thoughts: text; explanation: text; score: 1 Incoherent < 2 Poor < 3 Coherent"),
-    "prometheus": (PROMETHEUS, "feedback: text; score: 1-5"),
-    "flow-judge": (FLOW, "reasons: ?; score: 1 It fails < 2 It passes in part < 3 It passes"),
-    "mt-bench pair": (MT_PAIR, "reasons: ?; verdict: A ? B ? C"),
-}
 
 
-@pytest.mark.parametrize("name", FAMILIES_OF_PROMPTS)
-def test_a_family_of_prompts_is_declared_as_far_as_its_form_goes(name: str) -> None:
-    prompt, wanted = FAMILIES_OF_PROMPTS[name]
-    assert proposed(prompt).declared == wanted
-    if "?" not in wanted:
-        rubric = adopted(prompt)
-        check_grammars(rubric.format, example_inputs(rubric), None)
+def test_tags_that_are_numbered_have_the_names_of_their_texts_and_levels_those_of_headings() -> None:
+    assert proposed(AZURE).declared == "thoughts: text; explanation: text; score: 1 Incoherent < 2 Poor < 3 Coherent"
+    rubric = adopted(AZURE)
+    check_grammars(rubric.format, example_inputs(rubric), None)
 
 
 SLOTS = {

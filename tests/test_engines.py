@@ -82,8 +82,8 @@ def test_a_short_file_is_shared_out(begin: Begin) -> None:
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allocation are given up after three deaths."""
-    monkeypatch.setattr("pathway_local.engines.engines.CULPRITS", 3)
+    """Engines are given up after three deaths."""
+    monkeypatch.setattr("pathway_local.engines.engines.DEATHS", 3)
 
 
 @pytest.mark.usefixtures("soon_given_up")

@@ -291,12 +291,6 @@ def test_a_wrong_declaration_is_named(block: dict[str, object], said: str) -> No
 CLAIMS = OutputFormat.load({"layout": "json", "fields": {"claims": _verdicts(4, 16)}})
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_any_walk_through_verdicts_ends_and_has_a_share(walker: Walker, seed: int) -> None:
-    reply = CLAIMS.reply({})
-    assert_readable(walker, reply, seed, awkward=bool(seed % 2))
-
-
 @pytest.mark.parametrize(
     ("said", "share"),
     [

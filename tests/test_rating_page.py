@@ -53,6 +53,16 @@ def outcomes(rater: str = "Ann") -> dict[str, Verdict]:
         return {each.case_id: each.outcome for each in opened.records(rater) if isinstance(each.outcome, Verdict)}
 
 
+def test_the_command_to_import_names_people_as_the_run_does(run: Run) -> None:
+    assert "--rater" not in draw(run, "--rater", "Ann")
+    ann(run, {1: {"score": "4"}})
+    assert "--rater" not in draw(run, "--rater", "Ann", "--rater", "Bob", out="more.html", n=8), "Ann is no committee"
+    assert "--kind human --rater NAME" in draw(run, out="more.xlsx", n=8)
+    write_rows(Path("more.json"), rows_of(Path("more-Bob.html"), {1: {"score": "4"}}))
+    assert run("import", "a.run", "more.json", "--kind", "human", "--rater", "team").code == 0
+    assert "--kind human --rater team" in draw(run, "--rater", "Cy", "--rater", "Di", out="all.html", n=9)
+
+
 def test_a_page_holds_texts_levels_and_instructions_and_nothing_else(run: Run) -> None:
     told = draw(run, "--rater", "Ann", "--rater", "Bob")
     assert "import a.run rate-Ann.json --kind human --rater committee" in told

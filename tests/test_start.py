@@ -88,8 +88,8 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     flat = plain(person.said)
     assert "Are the columns named in row 3?" in flat and "question ← Pergunta: Onde é a sala 1?" in flat
     assert "Type a number from 1 to" in flat and "6 cases to judge." in flat
-    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --header-row 3"
-    judging += " --models models.yaml --keep Chatbot"
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --models models.yaml"
+    judging += " --keep Chatbot --header-row 3"
     assert f"Judge now with this command? {judging} --run a.run" in flat
     assert "$ pathway-local summary a.run --by Chatbot" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")
@@ -168,7 +168,7 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
-    assert Dialog(Path(name), Language("en"), None).results()[1] == ["pathway-local", "export", "l.run", *words]
+    assert Dialog(Path(name), Language("en"), {}).results()[1] == ["pathway-local", "export", "l.run", *words]
 
 
 def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
@@ -189,4 +189,5 @@ def test_an_error_is_announced_in_the_language_and_the_encoding_goes_into_the_co
     person.answers("", "8", "small.prompty", "", "", "", "", "")
     assert person.ends() == 0, person.said
     assert plain(person.said).count("--encoding cp1252") == 2
+    assert "The copy with scores will be UTF-8, unlike a.csv" in plain(person.said)
     assert "Onde é?" in (desk.work / "a-scored.csv").read_text("utf-8-sig")

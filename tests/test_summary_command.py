@@ -183,7 +183,7 @@ def test_cases_count_by_a_column(run: Run, tmp_path: Path) -> None:
     """As often as if each stood there so many times, in one cluster with its copies; nothing else is weighed."""
     rng = np.random.default_rng(8)
     heavy, scores = rng.integers(0, 4, 60), rng.integers(1, 6, 60)
-    every = [Case(f"q{n}", {"answer": f"a {n}", "fq_id": "f"}, {"peso": str(heavy[n])}, n) for n in range(60)]
+    every = [Case(f"q{n}", {"answer": f"a {n}", "fq_id": "f"}, {"peso": f"{heavy[n]},0"}, n) for n in range(60)]
     verdicts = {f"q{n}": Verdict({"clear": Score(int(scores[n])), "right": Score(1)}) for n in range(60)}
     with judged_run(tmp_path / "may.run", TWO, every) as made:
         add(made, "demo", verdicts, TWO, rows=every)
@@ -205,7 +205,7 @@ def test_cases_count_by_a_column(run: Run, tmp_path: Path) -> None:
     ("weights", "said"),
     [
         (["1", "", "2", "1"], "1 of 4 cases with a score have no weight in the column peso"),
-        (["1", "0,5", "x", "1"], "2 of 4 cases with a score have a weight that is no number"),
+        (["1", "1,000", "x", "1"], "2 of 4 cases with a score have a weight that is no number"),
         (["1", "inf", "1", "1"], "1 of 4 cases with a score have a weight that is no number"),
         (["1", "-1", "1", "1"], "1 of 4 cases with a score have a negative weight"),
         (["0", "0", "0", "0.0"], "4 of 4 cases with a score have the weight 0, and none has another"),
@@ -216,6 +216,7 @@ def test_what_can_weigh_no_case_is_refused(run: Run, tmp_path: Path, weights: li
     judged_run(tmp_path / "may.run", rows=every).close()
     found = run("summary", "may.run", "--weight", "peso")
     assert (found.code, found.out) == (2, "") and said in found.words
+    assert ("runs keep" in found.words) is ("" in weights), "it fills in what is missing, and corrects nothing"
 
 
 def test_choices_count_by_a_column(run: Run, tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_a_changed_file_is_said_for_each_case(run: Path, file: Path) -> None:
 
 
 def test_why_the_process_is_not_filtered_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_policy: str) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EACCES, "a thread is under another filter")
 
     monkeypatch.setattr(server, "install", refuse)
@@ -371,7 +371,7 @@ def test_the_command_serves_one_port_under_a_filter_and_ends_with_ctrl_c(run: Pa
 def test_a_fault_behind_the_gate_is_told_and_a_broken_connection_is_not(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "install", lambda _policy: None)
+    monkeypatch.setattr(server, "install", lambda *_, **__: None)
     door, _ = server.open_door()
     door.gate = desk.gate
     for error in (ConnectionResetError(), TimeoutError(), UnicodeEncodeError("latin-1", "s-1", 0, 1, "no")):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pathway_local.cli import imports, main, runs, show
+from pathway_local.cli import main, ratings, runs, show
 from pathway_local.cli.terminal import Screen
 
 
@@ -27,7 +27,7 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (imports, runs, show)
+TABLES = (ratings, runs, show)
 
 
 def rows(out: str, table: str) -> list[dict[str, Any]]:

@@ -18,47 +18,44 @@ from pathway_local.system.private_process import INTERRUPTED, end_like_an_interr
 from pathway_local.system.safe_yaml import plain
 
 COMMANDS = {
-    "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
-    "judge": "Judge the cases of a file under one or more rubrics.",
-    "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
-    "read": "Show the cases to read first and where raters disagree, with everyone's words.",
-    "report": "Write a run's results as one page to send.",
-    "view": "Look through a run in the browser, on this machine alone.",
-    "rubrics": "List, show, adopt and check rubrics.",
-    "judges": "List, show, check, test and fetch judges.",
-    "import": "Import what people or a hosted judge said about a run's cases.",
-    "sample": "Draw a random sample of cases for people to rate.",
-    "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "runs": "Check, split, merge and purge runs, or take ratings out again.",
-    "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
+    "start": ("start", "Ask what to judge and how, then judge and write the results: the easiest way in."),
+    "judge": ("judge", "Judge the cases of a file under one or more rubrics."),
+    **{name: ("analyses", analysis.says) for name, analysis in ANALYSES.items()},
+    "handover": ("handover", ANALYSES["handover"].says),
+    "export": ("export", "Write a run's verdicts to a file, or into a copy of the cases file."),
+    "read": ("pages", "Show the cases to read first and where raters disagree, with everyone's words."),
+    "report": ("pages", "Write a run's results as one page to send."),
+    "view": ("pages", "Look through a run in the browser, on this machine alone."),
+    "rubrics": ("rubrics", "List, show, adopt and check rubrics."),
+    "judges": ("judges", "List, show, check, test and fetch judges."),
+    "import": ("ratings", "Import what people or a hosted judge said about a run's cases."),
+    "sample": ("ratings", "Draw a random sample of cases for people to rate."),
+    "hosted": ("ratings", "Write a run's prompts as a batch file for a hosted judge."),
+    "runs": ("runs", "Check, split, merge and purge runs, or take ratings out again."),
+    "doctor": ("doctor", "Check this machine, a run or a cases file, and say how to fix problems."),
 }
+"""The commands in the order of the help, each with its module and what it does."""
 
 
-ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
-
-# A name that Python keeps for itself, and an analysis that writes more than its tables.
-MODULES = {"import": "imports", "handover": "handover"}
+def command_of(name: str) -> Any:
+    """Return the command or group of commands of this name, whose module is imported."""
+    module = import_module(f"pathway_local.cli.{COMMANDS[name][0]}")
+    made: Any = typer.main.get_command(module.app_of(name) if hasattr(module, "app_of") else module.app)
+    return made.commands.get(name, made)
 
 
 class _Commands(TyperGroup):
     """Imports a command's module only when the command runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return ORDER
+        return [*COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        says = ANALYSES[cmd_name].says if cmd_name in ANALYSES else COMMANDS.get(cmd_name)
-        return TyperCommand(cmd_name, short_help=says) if says else None
+        return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name][1]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        if name is None or command is None:
-            return name, command, rest
-        if name in ANALYSES and name not in MODULES:
-            made = import_module("pathway_local.cli.analyses").app_of(name)
-        else:
-            made = import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app
-        return name, typer.main.get_command(made), rest
+        return name, command and command_of(str(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pathway_local.cli.analyses import check_out, deliver
 from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.options import READING, App, AsJson, Force, Full, Out, Run, option, options_of
-from pathway_local.cli.sample import tell_sheets, writer
+from pathway_local.cli.ratings import Raters, tell_sheets, writer
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.ratings.sampling import SamplePlan
@@ -22,7 +22,6 @@ from pathway_local.system.options import checked
 from pathway_local.words import languages
 
 SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.")]
-Raters = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")]
 
 app = App()
 

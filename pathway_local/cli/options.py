@@ -72,16 +72,14 @@ MATCHING = READING | options_of(Plan, "header_row", "sheet", "map")
 
 
 class App(typer.Typer):
-    """One command or, with a description, a group of commands. Each example is a line below the help.
+    """A group of commands. Each example is a line below the help.
 
     Help is plain: importing what draws Typer's boxes takes half a second.
     """
 
     def __init__(self, says: str = "", *examples: str) -> None:
-        group: dict[str, Any] = {}
-        if says:
-            # Without a callback, Typer would turn a group of a single command into that command.
-            group = {"cls": TyperGroup, "no_args_is_help": True, "callback": lambda: None}
+        # Without a callback, Typer would turn a group of a single command into that command.
+        group: Any = {"cls": TyperGroup, "no_args_is_help": True, "callback": lambda: None}
         plain: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
         super().__init__(help=says, epilog=pasted(*examples), **plain, **group)
 

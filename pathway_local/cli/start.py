@@ -8,14 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.analyses import app_of
-from pathway_local.cli.case_files import choose, close_off, example, first_rows
-from pathway_local.cli.export import app as export
+from pathway_local.cli.case_files import choose, close_off, example, first_rows, opening
+from pathway_local.cli.command_line import command_of
 from pathway_local.cli.judge import heeded
 from pathway_local.cli.new import new
-from pathway_local.cli.options import App, Lang, Models, options_of
+from pathway_local.cli.options import App, Lang, options_of
 from pathway_local.cli.progress import JobProgress
-from pathway_local.cli.report import app as report
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
 from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
@@ -43,12 +41,11 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples("pathway-local start respostas.xlsx --lang pt", given=options_of(Plan, "encoding"))
+@app.with_examples("pathway-local start respostas.xlsx --lang pt", given=options_of(Plan, "encoding", "models"))
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
     given: dict[str, Any],
     lang: Lang = "en",
-    models: Models = None,
 ) -> None:
     """Ask what to judge and how, then judge and write the results; every step shows the command that does the same.
 
@@ -56,10 +53,10 @@ def start(
     """
     if not (sys.stdin.isatty() and talk.is_terminal):
         raise UsageError("start asks questions, and nobody is at a terminal", "Use `pathway-local judge`.")
-    talk.errors_only = True  # other commands' notes are English
+    talk.errors_only = True  # other commands' notes are English; those that matter here, the dialog says itself
     again, say = shlex.join(["pathway-local", *sys.argv[1:]]), terminal_words(lang)
     try:
-        Dialog(file, say, models, given.get("encoding", "")).hold()
+        Dialog(file, say, given).hold()
     except PathwayError:
         if lang != ENGLISH:
             talk.say(say.text("start", "error_in_english", {}))
@@ -95,13 +92,11 @@ class _Count(JobProgress):
 
 
 class Dialog:
-    """Asks one question after the other. `how` has options of `open_sheet`, `chosen` those of `judge`."""
+    """Asks one question after the other; `given` are the options of `judge` as far as they are known."""
 
-    def __init__(self, file: Path, say: Language, models: Path | None, encoding: str = "") -> None:
+    def __init__(self, file: Path, say: Language, given: Mapping[str, Any]) -> None:
         self.file, self.run, self._say = file, default_run(file), say
-        self._how: dict[str, Any] = {"encoding": encoding, "title": "", "header_row": None}
-        self._models, self._rubric, self._judge, self._by = models, "", "", ""
-        self._map: dict[str, str] = {}
+        self._given: dict[str, Any] = {"rubric": [], "judge": [], **given, "map": {}, "keep": []}
 
     def hold(self) -> None:
         """Ask everything, judge, and show the results. Raises PathwayError, typer.Abort, typer.Exit."""
@@ -115,11 +110,12 @@ class Dialog:
         self._ask_by()
         self._ask_judge()
         self._judge_all()
-        summary, *results = self.results()
+        (summary, *results), failed = self.results(), 0
         talk.say(f"$ {shlex.join(summary)}", "bold")
         _do(summary)
-        failed = 0
         for command in results:
+            if "--onto" in command and self._given.get("encoding") and self._sheet().notes:
+                self._tell("copy_is_utf8", file=self.file.name)
             try:
                 if self._agreed("write", command):
                     _do(command)
@@ -135,31 +131,32 @@ class Dialog:
         kind, run = kind_of(self.file), str(self.run)
         onto = self.file if kind and kind.copy else None
         scored = Path(f"{self.file.stem}-scored{self.file.suffix if onto else '.csv'}")
-        told = _typed({"by": self._by, "lang": "" if self._say.name == ENGLISH else self._say.name})
-        reading = {"encoding": self._how["encoding"]} if onto else {}
+        told = _typed({"by": self._given["keep"], "lang": "" if self._say.name == ENGLISH else self._say.name})
+        written = {"onto": onto, "out": scored, "encoding": self._given.get("encoding") if onto else ""}
         return [
             ["pathway-local", "summary", run, *told],
-            ["pathway-local", "export", run, *_typed({"onto": onto, "out": scored, **reading})],
+            ["pathway-local", "export", run, *_typed(written)],
             ["pathway-local", "report", run, *told, "--out", f"{self.file.stem}-report.html"],
         ]
 
     def _sheet(self) -> Sheet:
         """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
         try:
-            return open_sheet(self.file, **self._how)
+            return open_sheet(self.file, **opening(dict(self._given)))
         except UnclearHeader as error:
-            self._how["header_row"] = error.row
+            self._given["header_row"] = error.row
             return self._sheet()
 
     def _cases(self) -> CasesFile:
         """Return the file as cases of the rubric. Raises ColumnsError."""
-        return cases_of(self._sheet(), [load_rubric(self._rubric)], None, None, self._map)
+        return cases_of(self._sheet(), list(map(load_rubric, self._given["rubric"])), None, None, self._given["map"])
 
     def _ask_sheet(self) -> None:
         sheet = self._sheet()
         if sheet.others:
             titles = [sheet.title, *sheet.others]
-            self._how |= {"title": titles[self._choose("which_sheet", titles, 1) - 1], "header_row": None}
+            self._given["sheet"] = titles[self._choose("which_sheet", titles, 1) - 1]
+            self._given.pop("header_row", None)
 
     def _ask_header(self) -> None:
         """Show the columns; ask in which row their names are if others stand above them, or if they may be texts."""
@@ -173,9 +170,9 @@ class Dialog:
                 return
             if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
                 if is_row_of_texts(sheet.columns):
-                    self._how["header_row"] = sheet.header_row
+                    self._given["header_row"] = sheet.header_row
                 return
-            self._how["header_row"] = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
+            self._given["header_row"] = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
 
     def _ask_rubric(self) -> None:
         names = builtin_names()
@@ -183,15 +180,14 @@ class Dialog:
         if self._say.name != ENGLISH:
             self._tell("rubrics_in_english")
         chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")])
-        if chosen <= len(names):
-            self._rubric = names[chosen - 1]
-            return
-        is_new = chosen == len(names) + 1
-        path = Path(typer.prompt(self._told("new_file" if is_new else "own_file"), err=True).strip())
-        if is_new:
-            path = path.with_suffix(".prompty")
-            new(path, language=self._say.name)
-        self._rubric = str(path)
+        rubric, is_new = [*names, "", ""][chosen - 1], chosen == len(names) + 1
+        if not rubric:
+            path = Path(typer.prompt(self._told("new_file" if is_new else "own_file"), err=True).strip())
+            if is_new:
+                path = path.with_suffix(".prompty")
+                new(path, language=self._say.name)
+            rubric = str(path)
+        self._given["rubric"] = [rubric]
 
     def _ask_columns(self) -> None:
         rows = first_rows(self._sheet())
@@ -202,9 +198,9 @@ class Dialog:
                 if not error.missing:
                     raise
                 for name, free in error.missing.items():
-                    self._ask_column(name, [each for each in free if each not in self._map.values()], rows)
+                    self._ask_column(name, [each for each in free if each not in self._given["map"].values()], rows)
                 continue
-            self._tell("reads", rubric=self._rubric)
+            self._tell("reads", rubric=self._given["rubric"][0])
             for name, column in cases.inputs.items():
                 talk.say(f"{name} ← {example(column, rows[:1])}", indent=5)
             inputs = list(cases.inputs)
@@ -216,7 +212,7 @@ class Dialog:
 
     def _ask_column(self, name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
         chosen = self._choose("column", [example(column, rows) for column in columns], input=name)
-        self._map[name] = columns[chosen - 1]
+        self._given["map"][name] = columns[chosen - 1]
 
     def _ask_by(self) -> None:
         """Ask for the column to compare by: one that is called like chatbots is proposed, a hidden one never shown."""
@@ -227,33 +223,25 @@ class Dialog:
         if offered:
             shown = [*(example(name, rows) for name in offered), self._told("no_groups")]
             chosen = self._choose("by", shown, 1 if folded(offered[0]) in names_of("chatbots") else len(shown))
-            self._by = [*offered, ""][chosen - 1]
+            self._given["keep"] = offered[chosen - 1 : chosen]
 
     def _ask_judge(self) -> None:
         """Ask for a judge that is here, real ones first; name some that could be fetched."""
-        fitting = [card for card in judge_cards(load_registry(self._models), this_machine()) if card.fits == "yes"]
+        registry = load_registry(self._given.get("models"))
+        fitting = [card for card in judge_cards(registry, this_machine()) if card.fits == "yes"]
         here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
         if not here:
             raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
         for card in [card for card in fitting if not card.folder][:FETCHABLE]:
             self._tell("judge_away", name=card.spec.name, gb=card.spec.weights_gb or 0)
         shown = [f"{spec.name}: {self._say.word(spec.label)}" if spec.label else spec.name for spec in here]
-        self._judge = here[self._choose("judge", shown, 1) - 1].name
+        self._given["judge"] = [here[self._choose("judge", shown, 1) - 1].name]
 
     def _judge_all(self) -> None:
         """Tell how many cases would be judged and which rows would fail; after a yes, judge."""
-        options: dict[str, object] = {
-            "rubric": [self._rubric],
-            "judge": [self._judge],
-            "encoding": self._how["encoding"],
-            "sheet": self._how["title"],
-            "header_row": self._how["header_row"],
-            "models": self._models,
-            "map": [f"{name}={column}" for name, column in self._map.items()],
-            "keep": [self._by] if self._by else [],
-        }
-        command = ["pathway-local", "judge", str(self.file), *_typed(options), "--run", str(self.run)]
-        plan = read_plan(self.file, self.run, options | {"rubric": [load_rubric(self._rubric)]})
+        maps = [f"{name}={column}" for name, column in self._given["map"].items()]
+        command = ["pathway-local", "judge", str(self.file), *_typed(self._given | {"map": maps, "run": self.run})]
+        plan = read_plan(self.file, self.run, self._given | {"rubric": list(map(load_rubric, self._given["rubric"]))})
         for rater in (rater for judge in dry_run(plan, Watcher()) for rater in judge.raters):
             self._tell("to_judge", count=rater.to_judge)
             for kind, count in rater.failures.items():
@@ -284,8 +272,7 @@ class Dialog:
 def _do(command: list[str]) -> None:
     """Do what a person would type, whose words the run's audit trail records. Raises PathwayError."""
     sys.argv = command
-    made = {"export": export, "report": report}.get(command[1]) or app_of(command[1])
-    typer.main.get_command(made)(command[2:], standalone_mode=False)
+    command_of(command[1])(command[2:], standalone_mode=False)
 
 
 def _typed(options: Mapping[str, object]) -> list[str]:

@@ -28,7 +28,6 @@ from pathway_local.engines.wire import (
     Ready,
     Results,
     frame,
-    write_whole,
 )
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -61,7 +60,7 @@ class Channel:
     """The child's end of the pipes. After `listen` a thread reads, so that the parent can always write."""
 
     def __init__(self, requests: int, replies: int) -> None:
-        self._requests, self._replies = requests, replies
+        self._requests, self._replies = requests, os.fdopen(replies, "wb")
         self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._frames = Frames(TO_ENGINE)
         self._last_beat = 0.0
@@ -85,8 +84,9 @@ class Channel:
         return found
 
     def send(self, message: FromEngine) -> None:
-        """Write one message, whole."""
-        write_whole(self._replies, frame(message))
+        """Write one message; wait while the pipe is full."""
+        self._replies.write(frame(message))
+        self._replies.flush()
 
     def beat(self) -> None:
         """Tell the parent that this process is alive."""

@@ -12,13 +12,9 @@ from pathway_local.engines.supervised_engine import Notify, SupervisedEngine, Wa
 from pathway_local.errors import EngineDied, EngineError, Stopped
 from pathway_local.passes import EngineFacts, Pass, PassResult
 
-CULPRITS = 10
-"""Cases set aside in a row, without a result between them, after which we give an engine up: any case seems to kill
-it. Without this limit a broken engine would be restarted twice for each of a million cases. An engine beside others is
-given up after as many deaths in a row: its cases go to the others, so it would never set one aside."""
-
-REMEMBERED = 10_000
-"""Finished passes whose engine we remember, to send the pass that continues one to the same prefix cache."""
+DEATHS = 12
+"""Deaths in a row, without a result between them, after which we give an engine up: any case seems to kill it. Without
+this limit a broken engine would be restarted for each of a million cases."""
 
 LOADED = 0.1
 """Seconds after which we look whether an engine is loaded again, while others work."""
@@ -62,7 +58,6 @@ class Engines:
         self._waiting: deque[Waiting] = deque()
         self._done: list[PassResult] = []
         self._in_flight = 0
-        self._engine_of: dict[str, SupervisedEngine] = {}
         self._error: EngineError | None = None
         self._closing = False
         self._threads = ThreadPoolExecutor(len(hosts))
@@ -84,7 +79,7 @@ class Engines:
     def submit(self, item: Pass) -> None:
         """Enqueue a pass and return at once."""
         self._in_flight += 1
-        one = Waiting(item, prefers=self._engine_of.get(item.after))
+        one = Waiting(item)
         self._waiting.appendleft(one) if item.after else self._waiting.append(one)
         self._deal()
 
@@ -163,7 +158,7 @@ class Engines:
     def _may_get(self, host: SupervisedEngine, one: Waiting) -> bool:
         if one.died_in in self.hosts and len(self.hosts) > 1:
             return (host is one.died_in) == (one.strikes > 1)
-        return one.prefers not in self.hosts or one.prefers is host
+        return one.item.after in host.finished or not any(one.item.after in each.finished for each in self.hosts)
 
     def _receive(self) -> None:
         """Wait until an engine says something, for a second at most, and take what has arrived."""
@@ -174,12 +169,11 @@ class Engines:
             wait_for([host.process for host in working if host.process], seconds)
         for host in working:
             try:
-                arrived = host.receive()
+                self._done += host.receive()
             except Gone:
                 self._check_stopped()
                 self._handle_exit(host, "")
             else:
-                self._take(host, arrived)
                 if host.held and not host.silence_left():
                     self._handle_exit(host, f"gave no sign of life for {host.hang_limit:.0f} s")
         loading = dict(self._loading)
@@ -198,20 +192,9 @@ class Engines:
             self.facts = replace(self.facts, max_model_len=context)
             self._tell(host, f"restarted with memory for prompt and reply of {context:,} tokens together")
 
-    def _take(self, host: SupervisedEngine, results: list[PassResult]) -> None:
-        self._done += results
-        if len(self._names) > 1:
-            self._engine_of.update((result.id, host) for result in results)
-            while len(self._engine_of) > REMEMBERED:
-                del self._engine_of[next(iter(self._engine_of))]  # the oldest
-
     def _handle_exit(self, host: SupervisedEngine, how: str) -> None:
         """Clean up after a death, count strikes, and put the passes in flight back in front of the queue."""
         ended, ones, memory = host.end()
-        # Its prefix cache is gone.
-        self._engine_of = {name: each for name, each in self._engine_of.items() if each is not host}
-        for one in (*ones, *self._waiting, *(one for each in self.hosts for one in each.held.values())):
-            one.prefers = None if one.prefers is host else one.prefers
         if memory and len(ones) > 1:
             host.most = len(ones) // 2
             told = f"memory ran out with {len(ones)} requests in flight: continuing with {host.most} at a time"
@@ -231,17 +214,14 @@ class Engines:
             one.strikes -= one.died_in is host and one.strikes > 1
         culprit = held[0].item.id
         self._done.append(PassResult(culprit, finish="error", error="the engine died twice while it held this case"))
-        host.culprits += 1
-        # Take the next pass from the end of the queue: bad rows often lie side by side, and CULPRITS neighbours in a
-        # row would look like an engine that any case kills.
+        # Take the next pass from the end of the queue: bad rows often lie side by side, and would look like an engine
+        # that any case kills.
         self._waiting.rotate(1)
         return []
 
     def _restart(self, host: SupervisedEngine) -> None:
-        if host.culprits >= CULPRITS:
-            self._give_up(host, EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT))
-        elif len(self.hosts) > 1 and host.deaths >= CULPRITS:
-            said = f"the engine died {CULPRITS} times in a row without a result"
+        if host.deaths >= DEATHS:
+            said = f"the engine died {DEATHS} times in a row without a result"
             self._give_up(host, EngineDied(said, _LEAVE_OUT))
         else:
             self._load(host)

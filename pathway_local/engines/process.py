@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime
@@ -31,8 +30,10 @@ LONGEST_FOLDER = 50
 TOGETHER = 1 << 16
 """Bytes of messages to write at once, as many as a pipe holds. One write a message took a tenth of our own time."""
 
-KEPT, LONGEST_LINE = 1000, 2000
-"""Lines to keep of what a loading process prints, and bytes of each: enough for tracebacks of several workers."""
+KEPT = 1 << 18
+"""Bytes to keep of what a loading process prints: enough for tracebacks of several workers."""
+
+NO_MEMORY = b"out of memory"
 
 KILL_LIMIT = 120.0
 """Seconds that a killed process may take to end: the kernel first frees its memory, and that of a GPU."""
@@ -212,17 +213,15 @@ def _temporary_folder() -> str:
 
 
 class Output:
-    """Everything that the process prints. Until it is ready we keep the last lines, in case it does not start.
+    """Everything that the process prints. Until it is ready we keep the end, in case it does not start.
 
-    `log` receives everything until then. After `forget` we keep no text, since it may quote a case: only whether memory
-    ran out.
+    `log` receives everything until then. After `forget` we show no text, since it may quote a case: we only note
+    whether memory ran out.
     """
 
     def __init__(self, stream: IO[bytes], log: BinaryIO | None = None) -> None:
         self.stream, self._log = stream, log
-        self._lines: deque[str] = deque(maxlen=KEPT)
-        self._rest = b""
-        self._keep = True
+        self._last, self._kept = b"", KEPT
         self.ended = self.memory_ran_out = False
         self.log_ended = ""
         """Why `log` is incomplete; empty if it is not."""
@@ -230,14 +229,13 @@ class Output:
 
     @property
     def text(self) -> str:
-        """Return the last lines."""
-        return "\n".join([*self._lines, _line(self._rest)]) if self._keep else ""
+        """Return the end of what the process has printed while it loaded."""
+        return self._last.decode("utf-8", "replace") if self._kept == KEPT else ""
 
     def forget(self) -> None:
         """Write what the process has printed so far into the log, then drop it and keep nothing more."""
         self.take()
-        self._keep = False
-        self._lines.clear()
+        self._last, self._kept = b"", len(NO_MEMORY)
         self._close_log()
 
     def take(self) -> None:
@@ -247,12 +245,9 @@ class Output:
         except BlockingIOError:
             return
         self.ended = not piece
-        *lines, rest = (self._rest + piece).split(b"\n")
-        self.memory_ran_out |= any(b"out of memory" in line.lower() for line in (*lines, rest))
-        self._rest = rest[-LONGEST_LINE:]
-        if self._keep:
-            self._lines += map(_line, lines)
-            self._write(piece)
+        self.memory_ran_out |= NO_MEMORY in (self._last[-len(NO_MEMORY) :] + piece).lower()
+        self._last = (self._last + piece)[-self._kept :]
+        self._write(piece)
 
     def close(self) -> None:
         """Read the rest, once the process has ended."""
@@ -273,10 +268,6 @@ class Output:
         if self._log:
             self._log.close()
             self._log = None
-
-
-def _line(line: bytes) -> str:
-    return line[:LONGEST_LINE].decode("utf-8", "replace").rstrip()
 
 
 FIRST = b"What the engine of pathway-local wrote while it loaded. It holds no case text: nothing is judged then.\n"

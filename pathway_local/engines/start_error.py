@@ -75,10 +75,10 @@ def start_error(
     if failed.kind == "ModuleNotFoundError" and failed.message.endswith(tuple(map(repr, kind.libraries))):
         return EngineMissing(f"the engine {kind.name} is not installed here: {cause}", kind.install_hint)
     said = f"the judge can't be loaded: {cause}"
-    for text in (cause, printed):
+    for lines in ([cause], printed.splitlines()):
         for error, pattern, hint in REMEDIES:
-            if found := re.search(rf".*(?:{pattern}).*", text, re.IGNORECASE):
-                return error(said if text is cause else f"{said}: {one_line(found[0])}", hint)
+            if line := next((line for line in lines if re.search(pattern, line, re.IGNORECASE)), ""):
+                return error(said if line is cause else f"{said}: {one_line(line)}", hint)
     if failed.kind in ("ModuleNotFoundError", "ImportError"):
         return EngineMissing(said, f"A part of the engine is missing. {kind.install_hint}")
     if failed.memory:

@@ -16,27 +16,25 @@ from pathway_local.sealing.seal import Seal, Wanted
 
 Notify = Callable[[str], None]
 
+REMEMBERED = 10_000
+"""Finished passes that an engine remembers: the passes that continue them go to the prefix cache with their prompts."""
+
 
 @dataclass(slots=True)
 class Waiting:
-    """A pass without a result, and what is known of it.
-
-    `strikes` counts the deaths at which an engine held it, `died_in` is the engine of the last one, and `prefers` the
-    one whose prefix cache has its prompt.
-    """
+    """A pass without a result: how many deaths an engine has died that held it, and the engine of the last one."""
 
     item: Pass
     strikes: int = 0
     died_in: "SupervisedEngine | None" = None
-    prefers: "SupervisedEngine | None" = None
 
 
 class SupervisedEngine:
     """One engine: loads it, sends it passes and receives their results.
 
     `hang_limit` is in seconds; the default is the engine's own. `log` receives everything that the engine prints while
-    it loads. `held` are the passes in flight; their number stays below `most`. `deaths` and `culprits` count in a row,
-    without a result between them.
+    it loads. `held` are the passes in flight; their number stays below `most`, and `finished` are the latest that this
+    process has answered. `deaths` counts in a row, without a result between them.
     """
 
     def __init__(
@@ -55,8 +53,9 @@ class SupervisedEngine:
         self.seal = Seal()
         self.process: EngineProcess | None = None
         self.held: dict[str, Waiting] = {}
+        self.finished: dict[str, None] = {}
         self.most = self._kind.window(config)
-        self.deaths = self.culprits = 0
+        self.deaths = 0
         self._memory_ran_out, self._cause = False, ""
         self._heard = 0.0
         """When the process last said something, or got its first pass; by `time.monotonic`."""
@@ -105,10 +104,13 @@ class SupervisedEngine:
                 case Results():
                     for result in message.results:
                         del self.held[result.id]
+                        self.finished[result.id] = None
                     found += message.results
-                    self.deaths = self.culprits = 0
+                    self.deaths = 0
         if messages:
             self._heard = time.monotonic()
+        while len(self.finished) > REMEMBERED:
+            del self.finished[next(iter(self.finished))]  # the oldest
         return found
 
     @property
@@ -129,6 +131,7 @@ class SupervisedEngine:
         how = f"died ({self._cause or ended})"
         held = list(self.held.values())
         self.held.clear()
+        self.finished.clear()
         self.deaths += 1
         self._memory_ran_out, self._cause = False, ""
         return how, held, memory

@@ -42,9 +42,6 @@ GPU_SEQUENCES = 256
 """How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
 weights, one of more on arithmetic: a larger batch makes a step longer and no case faster."""
 
-GRAPHS_UP_TO = 512
-"""Sequences up to which vLLM by itself captures CUDA graphs."""
-
 GRAPH_STEPS = 1000
 """Decoding steps from which compilation and CUDA graphs pay on a GPU. On an H100 they made the start of an 8B model
 33 s longer with a filled compile cache (82 s with an empty one) and saved 34 ms of a step: 33 s / 34 ms = 1,000."""
@@ -94,10 +91,11 @@ class Vllm(EngineKind):
         if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config"}):
             short = steps < GRAPH_STEPS
             settings["enforce_eager"] = short
-            notes.append(_graphs_note(steps, short=short))
-            most = options.get("max_num_seqs")
-            if not short and isinstance(most, int) and most > GRAPHS_UP_TO:
-                settings["compilation_config"] = {"max_cudagraph_capture_size": most}
+            notes.append(
+                f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs"
+                if short
+                else "compiles the judge and captures CUDA graphs: a longer start, faster judging"
+            )
         if placed.gpus and "max_num_seqs" not in options:
             settings["max_num_seqs"] = GPU_SEQUENCES
         return settings, tuple(notes)
@@ -111,15 +109,6 @@ class Vllm(EngineKind):
         """Whether vLLM runs in parallel parts, or the environment asks for a core apart, as `scripts/bench` does."""
         parallel = (config.settings.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline"))
         return os.environ.get(CORE_APART) == "1" or any(number != 1 for number in parallel)
-
-
-def _graphs_note(steps: float, *, short: bool) -> str:
-    if short:
-        return (
-            f"a short job (about {steps:,.0f} decoding steps): starts without compilation and CUDA graphs, which would "
-            f"pay from {GRAPH_STEPS} steps on"
-        )
-    return "compiles the judge and captures CUDA graphs: a longer start, faster judging"
 
 
 VLLM = Vllm()

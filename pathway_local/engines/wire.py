@@ -3,7 +3,6 @@
 Each end decodes the messages that the other may send, and refuses all others.
 """
 
-import os
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -68,13 +67,6 @@ def frame(message: ToEngine | FromEngine) -> bytes:
     """Return a message as bytes, after its length."""
     body = _ENCODE(message)
     return len(body).to_bytes(LENGTH) + body
-
-
-def write_whole(descriptor: int, piece: bytes) -> None:
-    """Write all bytes to a pipe; wait while it is full."""
-    rest = memoryview(piece)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 class Frames(Generic[Message]):

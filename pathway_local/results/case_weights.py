@@ -10,7 +10,10 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import FloatArray
 
-_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
+"""Three digits behind a comma may be thousands."""
+
+_NUMBERS = "Name a column of numbers of 0 or more, such as 2, 0.5 or 0,5."
 
 
 def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
@@ -23,15 +26,14 @@ def case_weights(matrices: Sequence[RatingsMatrix], column: str) -> FloatArray:
         return np.ones(len(metadata))
     scored = np.any([np.isfinite(matrix.given).any(axis=1) for matrix in matrices], axis=0)
     texts = np.array([kept.get(column, "").strip() for kept in metadata], dtype=object)
-    weights = np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
-    for says, wrong in (
-        ("no weight", texts == ""),
-        ("a weight that is no number", ~np.isfinite(weights)),
-        ("a negative weight", weights < 0),
-        ("the weight 0, and none has another,", weights == 0 if not (weights[scored] > 0).any() else weights < 0),
+    weights = np.array([float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else np.nan for text in texts])
+    for says, wrong, hint in (
+        ("no weight", texts == "", NotKept(column).hint),
+        ("a weight that is no number", ~np.isfinite(weights), _NUMBERS),
+        ("a negative weight", weights < 0, _NUMBERS),
+        ("the weight 0, and none has another,", (weights == 0) & ~(weights[scored] > 0).any(), _NUMBERS),
     ):
         if count := int(np.sum(wrong & scored)):
             said = f"{count:,} of {int(scored.sum()):,} cases with a score have {says} in the column {shown(column)}"
-            hint = f"Write numbers with a point there, such as 2 or 0.5. {NotKept(column).hint}"
             raise UsageError(said, hint)
     return np.where(scored, weights, 0.0)

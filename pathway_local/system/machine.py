@@ -1,6 +1,7 @@
 """Finds out what this machine has (GPUs, memory, disk, engines) without importing what would start a driver."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -92,9 +93,9 @@ def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgrou
 def _multiplies_bf16(proc: Path) -> bool:
     """Whether the processor lists bfloat16 among its features, as x86 and ARM kernels do; true if it lists none."""
     path = proc / "cpuinfo"
-    lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-    told = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), None)
-    return told is None or not _BF16.isdisjoint(told)
+    text = path.read_text("utf-8", "replace") if path.exists() else ""
+    told = re.search(r"^(?:flags|Features)\b.*", text, re.MULTILINE)
+    return told is None or not _BF16.isdisjoint(told[0].split())
 
 
 def _queried() -> list[Device]:

@@ -85,34 +85,23 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 def _put_in_place(part: Path, path: Path, *, replace: bool) -> None:
-    if replace or not _linked(part, path):
-        if not replace and os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    if replace:
         part.replace(path)
+    else:
+        try:
+            os.link(part, path)  # unlike a rename, it never replaces a file that another process has put there
+        except FileExistsError:
+            raise
+        except OSError:  # this file system has no links
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+            part.replace(path)
     with suppress(OSError):  # the file is in place; not every file system can sync a folder
-        _sync_folder(path.parent)
-
-
-def _linked(part: Path, name: Path) -> bool:
-    """Give a file a second name; return False if the file system has no links.
-
-    Unlike a rename, a link never replaces a file that another process has put there meanwhile: FileExistsError.
-    """
-    try:
-        os.link(part, name)
-    except FileExistsError:
-        raise
-    except OSError:
-        return False
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

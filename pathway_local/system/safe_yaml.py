@@ -3,7 +3,6 @@
 Finds where a key stands in a file, and says in a line what pydantic found wrong there.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,8 @@ def load_ours(path: Path) -> Any:
 
 
 Keys = tuple[str | int, ...]
-LONGEST_TAG = 60
+LONGEST = 300
+"""Characters of a complaint: pydantic quotes a type that does not exist, however long."""
 
 
 class Places:
@@ -87,16 +87,24 @@ class Places:
         self.where, self._first_line, self._text = where, first_line, text
 
     @cached_property
-    def _marks(self) -> Mapping[Keys, tuple[int, int]]:
-        return _marks(self._text)  # reads the text once more, and most texts have nothing to complain about
+    def _root(self) -> yaml.Node | None:
+        return yaml.compose(self._text, yaml.SafeLoader)  # once more, and most texts have nothing to complain about
 
     def of(self, *keys: str | int) -> str:
         """Return file, line and column of that key, or of the nearest key around it."""
-        for end in range(len(keys), 0, -1):
-            if keys[:end] in self._marks:
-                line, column = self._marks[keys[:end]]
-                return f"{self.where} line {line + self._first_line}, column {column + 1}"
-        return self.where
+        node, where = self._root, self.where
+        for key in keys:
+            if isinstance(node, yaml.MappingNode):
+                inner = {str(name.value): (name.start_mark, value) for name, value in node.value}
+            elif isinstance(node, yaml.SequenceNode):
+                inner = {str(at): (value.start_mark, value) for at, value in enumerate(node.value)}
+            else:
+                break
+            if str(key) not in inner:
+                break
+            mark, node = inner[str(key)]
+            where = f"{self.where} line {mark.line + self._first_line}, column {mark.column + 1}"
+        return where
 
 
 PLAIN = {
@@ -120,31 +128,6 @@ def plain(said: str) -> str:
 
 
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
-    """Return the keys of pydantic's first complaint, its kind, and its words without the value.
-
-    A type that can't stand there is named, cut at LONGEST_TAG characters.
-    """
+    """Return the keys of pydantic's first complaint, its kind, and its words without the value."""
     first = error.errors(include_url=False, include_input=False)[0]
-    said = plain(first["msg"])
-    if first["type"] == "union_tag_invalid":
-        tag = first["ctx"]["tag"]
-        shown = tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"
-        said = f"a field of type {shown!r} can't stand here; one of these can: {first['ctx']['expected_tags']}"
-    return first["loc"], first["type"], said
-
-
-def _marks(text: str) -> dict[Keys, tuple[int, int]]:
-    found: dict[Keys, tuple[int, int]] = {}
-    todo: list[tuple[Keys, yaml.Node | None]] = [((), yaml.compose(text, yaml.SafeLoader))]
-    while todo:
-        keys, node = todo.pop()
-        if isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                inner = (*keys, str(key.value))
-                found[inner] = (key.start_mark.line, key.start_mark.column)
-                todo.append((inner, value))
-        elif isinstance(node, yaml.SequenceNode):
-            for at, value in enumerate(node.value):
-                found[(*keys, at)] = (value.start_mark.line, value.start_mark.column)
-                todo.append(((*keys, at), value))
-    return found
+    return first["loc"], first["type"], plain(first["msg"])[:LONGEST]
