@@ -224,4 +224,4 @@ def test_facts_are_told_without_hashes_of_the_content() -> None:
         '"file": "rate.xlsx"': {"file": "rate.xlsx", KEYED: "0f"},
     }
     for said, facts in entries.items():
-        assert what_of(TrailEntry(1, "", "job goes on", {}, facts, "")) == said
+        assert what_of(TrailEntry(at="", event="job goes on", who={}, facts=facts)) == said

@@ -14,8 +14,7 @@ from typed import Desk
 from pathway_local.errors import ContentChanged, RaterChanged, RunDamaged
 from pathway_local.rater import Rater
 from pathway_local.runs import audit
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content, content_hash
+from pathway_local.runs.audit import AuditTrail, check_content, content_hash
 from pathway_local.runs.database import Database
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile

@@ -19,7 +19,7 @@ from sample_run import VERDICT, case, full_run, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import check_content
 from pathway_local.runs.run_file import PAGE_BYTES, RunFile
 from pathway_local.verdict import Score, Verdict
 

@@ -134,6 +134,16 @@ def test_one_reversed_rater_of_three_is_named_once(run: Run, tmp_path: Path) -> 
         assert told == "bob orders the cases oppositely to demo and ann: is 0 the best level for bob?"
 
 
+def test_compare_takes_raters_as_reversed_only_if_clusters_leave_it_sure(run: Run, tmp_path: Path) -> None:
+    rows = [each for at in range(36) for each in cases(ids=[f"t-{at}"], bot="xy"[at % 2], student=str(at // 12))]
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        for name, scores in (("ann", (1, 5, 4)), ("bob", (5, 4, 1))):
+            given = {row.id: Verdict({"score": Score(scores[at // 12])}) for at, row in enumerate(rows)}
+            add(made, name, given, kind="human", rows=rows)
+    asked = ("compare", tmp_path / "may.run", "--between", "bot", "--json")
+    assert notes(run(*asked).out, "reversed") and not notes(run(*asked, "--cluster", "student").out, "reversed")
+
+
 def test_cases_that_are_there_several_times_are_counted(run: Run, tmp_path: Path) -> None:
     first = cases()
     again = [Case(f"again-{row.id}", row.inputs, {}, row.row + 10) for row in first]

@@ -83,7 +83,7 @@ def test_an_input_can_be_named_by_its_own_name_or_its_columns(run: Run, tmp_path
         assert (found["pair_by"], found["pairs"]) == ("question", 12)
     # Each side answered each question twice.
     assert notes(json.dumps([found]), "several_answers") == [
-        "12 questions have several answers of one side: their mean counts."
+        "By demo, 12 questions have several answers of one side: their mean counts."
     ]
     assert run("compare", tmp_path / "may.run", *BETWEEN, "--pair-by", "answer", "--min-group", 1).code == 0
     assert run("compare", tmp_path / "may.run", *BETWEEN, "--pair-by", "nothing").code == 2

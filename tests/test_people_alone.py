@@ -6,8 +6,7 @@ import pytest
 from rated_run import TINY, cases, scores_of
 from typed_here import Run, typing_in
 
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content
 from pathway_local.runs.run_file import RunFile
 
 NAMES = tuple(f"s-{number}" for number in range(1, 41))

@@ -14,8 +14,7 @@ from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.samples import hand_out, samples, store_handouts
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.audit import AuditTrail, recorded, sha256_of
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content, recorded, sha256_of
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

@@ -17,7 +17,7 @@ from pathway_local.ratings.samples import hand_out, store_handouts
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import ratings_matrices

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from html_page import check_harmless
-from rated_run import IDS, TINY, add, cases, said, write_lines
+from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case
@@ -83,6 +83,13 @@ def test_a_page_shows_texts_levels_and_everyones_words(run: Run) -> None:
     german = run("read", "may.run", "--cases", "cases.jsonl", "--out", "lies.html", "--by", "failure", "--lang", "de")
     assert german.code == 0
     assert "nicht lesbare Zeile" in check_harmless(Path("lies.html").read_text(encoding="utf-8")).said
+
+
+def test_cases_that_several_scores_list_count_once(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "two.run", TWO).close()
+    write_lines(tmp_path / "two.jsonl", [{"id": case.id, **case.inputs} for case in cases(TWO)])
+    (tmp_path / "two.jsonl").chmod(0o600)
+    assert "written: two.html, 4 cases" in run("read", "two.run", "--cases", "two.jsonl", "--out", "two.html").words
 
 
 def test_a_file_with_other_texts_or_without_the_case_is_told_per_case(run: Run, tmp_path: Path) -> None:

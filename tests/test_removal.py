@@ -11,8 +11,7 @@ from typed_here import Run, typing_in
 from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.runs import database
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 

@@ -4,11 +4,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from agreement_run import answers_run, write_cases
 from browser import Browser
 from html_page import PageParser, check_harmless, needs_browser
-from rated_run import TINY, TWO, add, cases, judged_run, said, scored, several_run
+from rated_run import TINY, TWO, add, cases, judged_run, said, scored, several_run, store_draw
 from typed_here import Run
 from typed_here import rows as rows_of
 
@@ -56,7 +57,8 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]
     assert f"Under helpful, people would give these 320 cases {value:.2f} on average (95% interval " in page.said
     assert "and people's 120 labels (sample with seed 7)." in page.said
-    compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
+    judges = ("--rater", "demo", "--rater", "gpt")  # a report compares by judges, whom people's labels correct
+    compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id", *judges).words
     sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
     assert "name its column with --cluster" in page.said
@@ -103,6 +105,8 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     rated = reported(run).said
     assert "No person has rated" not in rated and "People have rated only 4 cases under tiny" in rated
     assert "were not drawn at random in this run" in rated
+    markup = Path("may.html").read_text(encoding="utf-8")
+    assert "<code>sample</code>" in markup and "<code>pathway-local runs audit</code>" in markup and "`" not in rated
     with RunFile.open(tmp_path / "may.run") as made:
         add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
     assert "No person has rated cases under two independently." in reported(run).said
@@ -274,13 +278,78 @@ def test_a_study_of_three_chatbots_takes_at_most_eight_pages(lang: str, run: Run
         told = [CaseOutcome(row.ref(each.case_hash), again[row.id]) for row, each in zip(rows, labels, strict=True)]
         made.put_all(rater, told, keep=None, sheet=max(samples(made, "tiny")[-1].jobs))
     reported(run, "--between", "bot", "--by", "bot", "--lang", lang)
+    assert 2 <= _printed() <= 8
+
+
+def _printed() -> int:
+    """Print may.html, and return the number of its pages."""
     subprocess.run(
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
          "--print-to-pdf=may.pdf", "may.html"],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
-    pages = len(re.findall(rb"/Type\s*/Page[^s]", Path("may.pdf").read_bytes()))
-    assert 2 <= pages <= 8, pages
+    return len(re.findall(rb"/Type\s*/Page[^s]", Path("may.pdf").read_bytes()))
+
+
+FOUR = parse_rubric(
+    "---\nname: four\ninputs: {answer: {}}\noutputs:\n  layout: json\n  fields:\n"
+    + "".join(f"    s{at}: {{type: score, min: 1, max: 5}}\n" for at in range(4))
+    + "---\nuser:\n{{ answer }}\n",
+    "four",
+)
+
+
+@needs_browser
+def test_what_holds_for_four_scores_is_said_once_and_takes_twelve_pages(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    rows = [Case(f"c-{at}", {"answer": f"{at}"}, {"bot": ("Alfa", "Beta", "Gama")[at % 3]}, at) for at in range(300)]
+    worth = {row.id: 3.2 - (row.row % 3 == 2) + rng.normal(0, 0.9, 4) for row in rows}
+    drawn = sorted(rng.permutation(300)[:120].tolist())
+    with RunFile.create(tmp_path / "may.run") as made:
+        for name, noise, own in (
+            ("demo", 0.5, rows),
+            ("ann", 0.4, [rows[at] for at in drawn]),
+            ("bob", 0.4, [rows[at] for at in drawn]),
+        ):
+            given = {row.id: np.clip(np.round(worth[row.id] + rng.normal(0, noise, 4)), 1, 5) for row in own}
+            told = {
+                name: Verdict({f"s{at}": Score(int(each)) for at, each in enumerate(every)})
+                for name, every in given.items()
+            }
+            add(made, name, told, FOUR, "judge" if name == "demo" else "human", own, sheet=name != "demo")
+            if name == "demo":
+                store_draw(made, rows, drawn, FOUR)
+    page = reported(run, "--between", "bot", "--by", "bot")
+    for once in ("All of this is about these raters", "Corrected: the mean that", "Three estimates of the mean"):
+        assert page.said.count(once) == 1
+    assert max(int(each["height"]) for each in page.of("svg") if "height" in each) < 900, "no chart leaves its page"
+    assert _printed() <= 12
+
+
+CUT_WORDS = """[...document.querySelectorAll("th, td")].flatMap(cell => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [], range = document.createRange();
+    while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\p{L}]+/gu)) {
+        range.setStart(texts.currentNode, word.index); range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map(each => Math.round(each.top))).size > 1) found.push(word[0]);
+    } return found; })"""
+
+
+GAPS = """[...document.querySelectorAll("svg:not(.square) text + text.said")]
+    .filter(each => each.getClientRects().length).map(each =>
+        each.getBoundingClientRect().left - each.previousElementSibling.getBoundingClientRect().right)"""
+"""How far the figures in charts are from their labels."""
+
+
+@needs_browser
+def test_a_page_on_a_phone_cuts_no_word_and_no_label(web: Browser, run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", {"Vergleichsmodell": 0, "TutorIA": 0.2, "Campus Virtual": -1}, labelled=True)
+    reported(run, "--between", "bot", "--by", "bot")
+    web.open(tmp_path / "may.html")
+    web.resize(390, 844)
+    web.run("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert web.run(CUT_WORDS) == []
+    gaps = web.run(GAPS)
+    assert len(gaps) > 10 and min(gaps) > 0 and web.run("!!document.querySelector('.tight text.said')")
 
 
 @needs_browser
@@ -293,8 +362,5 @@ def test_a_printed_chart_has_room_for_the_names_of_levels(web: Browser, run: Run
     web.open(tmp_path / "may.html")
     web.resize(695, 1000)  # what margins leave of A4
     web.call("Emulation.setEmulatedMedia", media="print")
-    gaps = web.run(
-        """[...document.querySelectorAll("svg text + text.said")].map(each =>
-        each.getBoundingClientRect().left - each.previousElementSibling.getBoundingClientRect().right)"""
-    )
+    gaps = web.run(GAPS)
     assert len(gaps) >= 15 and min(gaps) > 0

@@ -20,8 +20,7 @@ from typed import RUBRIC
 
 from pathway_local.case import rank
 from pathway_local.ratings.import_ratings import NO_RESULT
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import AuditTrail, check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 

@@ -22,7 +22,7 @@ from pathway_local.results.self_test import self_test_table
 from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.content import check_content
+from pathway_local.runs.audit import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores

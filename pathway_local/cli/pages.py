@@ -82,7 +82,7 @@ def read(
     write_page(out, page, force=force)
     note_export(run, out)
     notice(f"{out} holds texts of cases: share it only with people who may read them")
-    talk.say(f"written: {out}, {sum(len(each.cases) for each in found):,} cases")
+    talk.say(f"written: {out}, {len({card.case for each in found for card in each.cases}):,} cases")
 
 
 @app.with_examples("pathway-local view my.run --cases examples/pathway-answer.csv", given=READING)

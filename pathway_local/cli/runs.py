@@ -4,11 +4,11 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec.structs import asdict
 
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, KeyFile, Run, Yes, option
@@ -16,8 +16,7 @@ from pathway_local.cli.terminal import data, need_consent, notice, print_json, t
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
-from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
-from pathway_local.runs.content import HASHES, check_content
+from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
 from pathway_local.runs.purge import purge as purge_run
@@ -216,13 +215,13 @@ def merge(
     run: Run,
     parts: Annotated[list[Path], typer.Argument(metavar="PART", help="Parts of the run, as `runs split` made them.")],
 ) -> None:
-    """Add what judges said in parts to the run that was split; all of it or nothing. Parts stay as they are.
+    """Put what judges said in parts into the run that was split; all of it or nothing. Parts stay as they are.
 
     You may merge parts that are not judged to the end, go on judging them, and merge them again.
     """
     read_privately(run, *parts)
-    merged = merge_parts(run, parts, sys.argv, notice)
-    talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
+    outcomes = merge_parts(run, parts, sys.argv, notice)
+    talk.say(f"merged: {len(parts)} parts; {run} has {outcomes:,} outcomes")
 
 
 def _counted(ratings: Mapping[str, int]) -> str:

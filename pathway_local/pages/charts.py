@@ -1,7 +1,8 @@
 """Charts as rows of numbers in percent of their width: templates draw them, and put a table behind each."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal
 
 from pathway_local.output.wording import Wording
@@ -16,8 +17,11 @@ LONGEST_LABEL = 52
 MOST_BARS = 21
 """A scale with more levels is drawn in this many steps or fewer."""
 
-MOST_MARKS = 40
-"""Rows in a chart; the table behind it has more."""
+MOST_MARKS, TALLEST = 40, 20
+"""Rows that are drawn, and rows in one chart, which fits on a printed page; the table behind has all."""
+
+WIDEST, TIGHTEST = 56, 46
+"""Characters of a row's label and figure that fit beside another chart, and on a telephone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,23 @@ class Figure:
     around_zero: bool = False
     more: int = 0
 
+    @property
+    def longest(self) -> int:
+        """Return the characters of the row with most."""
+        rows = [(mark.label, mark.said) for mark in self.marks]
+        rows += [(f"{bar.level} {bar.meaning}", bar.said) for bar in self.bars]
+        return max((len(label) + len(said) for label, said in rows), default=0)
+
+    @property
+    def wide(self) -> bool:
+        """Whether its words leave no room for another chart beside it."""
+        return self.longest > WIDEST
+
+    @property
+    def tight(self) -> bool:
+        """Whether a telephone has no room for its figures beside its labels; the table behind has them."""
+        return self.longest > TIGHTEST
+
 
 def figures(table: Table, wording: Wording) -> Iterator[Figure]:
     """Yield the charts that a table asks for."""
@@ -122,17 +143,22 @@ def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
 
 
 def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
+    """Yield a chart for each score, or more than one where it has many rows, all on one axis."""
     name = table.of_kind("estimate")[0].name
     cells = [(row, row.get(name)) for row in table.rows]
     found = [(row, cell) for row, cell in cells if isinstance(cell, Estimate) and isinstance(cell.value, float)]
     if not found:
         return
     axis, say = Axis(*table.scale) if table.scale else axis_around_zero(cell for _, cell in found), wording.say
-    marks = [axis.mark(wording.row_name(table, row), say.estimate(cell), cell) for row, cell in found[:MOST_MARKS]]
     ends = (axis.low, axis.high) if table.scale else (axis.low, 0.0, axis.high)
-    ticks = [(say.number(value, 1), axis.at(value)) for value in ends]
-    more, zero = len(found) - len(marks), not table.scale
-    yield Figure("marks", wording.caption(table), marks=marks, ticks=ticks, around_zero=zero, more=more)
+    ticks, zero = [(say.number(value, 1), axis.at(value)) for value in ends], not table.scale
+    of_scores = groupby(found[:MOST_MARKS], lambda each: (each[0].get("rubric"), each[0].get("score")))
+    every = [own[at : at + TALLEST] for _, rows in of_scores for own in [[*rows]] for at in range(0, len(own), TALLEST)]
+    for own in every:
+        part = replace(table, rows=[row for row, _ in own])
+        marks = [axis.mark(wording.row_name(part, row), say.estimate(cell), cell) for row, cell in own]
+        more = max(0, len(found) - MOST_MARKS) if own is every[-1] else 0
+        yield Figure("marks", wording.caption(part), marks=marks, ticks=ticks, around_zero=zero, more=more)
 
 
 def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:

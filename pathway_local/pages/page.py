@@ -5,6 +5,7 @@ Sections have charts, tables behind them, and what is to be said about each.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -12,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
@@ -60,7 +62,7 @@ def environment(*folders: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"outside": outside, "passage": passage, "passages": passages}
+    made.filters |= {"outside": outside, "passage": passage, "passages": passages, "spoken": spoken}
     made.globals |= {"MOST_ROWS": MOST_ROWS, "MOST_BUTTONS": MOST_BUTTONS, "OPEN_TEXT": OPEN_TEXT}
     return made
 
@@ -92,6 +94,11 @@ def _hashed(text: str) -> str:
 def outside(text: object, longest: int = LONGEST_CELL) -> str:
     """A name, id or cell from outside in one line: control characters and marks of direction shown, long ones cut."""
     return _cut(str(text), longest, lines=False)
+
+
+def spoken(text: object, longest: int) -> Markup:
+    """A sentence from a note in one line; what stands in backticks, such as a command, is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(outside(text, longest)))))
 
 
 def caution(rater: str, label: str, say: Language) -> str:
@@ -157,12 +164,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page with a title of its own."""
+    """A part of a page with a title of its own; `lines` hold for all of its parts."""
 
     id: str
     title: str
     lead: str
     parts: tuple[Part, ...]
+    lines: tuple[str, ...]
 
 
 def sections(tables: Sequence[Table], say: Language) -> list[Section]:
@@ -178,7 +186,21 @@ def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
         part_of(heading, list(together), say)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
-    return Section(key, title, lead, tuple(parts))
+    alike = [line for line in parts[0].below + parts[0].lines if all(line in each.below + each.lines for each in parts)]
+    alike = alike if len(parts) > 1 else []
+    return Section(key, title, lead, tuple(_without_repeats(parts, alike)), tuple(alike))
+
+
+def _without_repeats(parts: Sequence[Part], alike: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts without what is said for all of them, and without leads and tables that stand above."""
+    leads, known = set[str](), set[tuple[Worded, ...]]()
+    for part in parts:
+        blocks = [block for block in part.blocks if block.figures or block.worded not in known]
+        known |= {block.worded for block in blocks}
+        below, lines = (tuple(each for each in own if each not in alike) for own in (part.below, part.lines))
+        told = [replace(block, lead="" if block.lead in leads else block.lead) for block in blocks]
+        leads |= {block.lead for block in blocks}
+        yield replace(part, blocks=tuple(told), below=below, lines=lines)
 
 
 def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
@@ -201,8 +223,9 @@ def warnings(tables: Sequence[Table], say: Language) -> list[str]:
         if note.key == "caution" or None in places or places.keys() == scores:
             told[text] = None
             continue
-        for rubric, score in filter(None, places):
-            told[say.note(Note("under_score", {"rubric": rubric, "score": score, "said": note}))] = None
+        for rubric in dict.fromkeys(rubric for rubric, _ in filter(None, places)):
+            named = ", ".join(str(score) for other, score in filter(None, places) if other == rubric)
+            told[say.note(Note("under_score", {"rubric": rubric, "score": named, "said": note}))] = None
     return [*told]
 
 
@@ -212,12 +235,14 @@ def _score(table: Table) -> tuple[object, object] | None:
 
 
 def _together(tables: Sequence[Table], wording: Wording) -> tuple[Block, ...]:
-    """The blocks of tables; charts of one kind that follow each other share one, so that they stand side by side."""
+    """The blocks of tables; charts that follow each other share one, so that those with room stand side by side."""
     found = list[Block]()
     for block in (block for each in tables if each.rows for block in _blocks(each, wording)):
         last = found[-1] if found else None
-        if last and last.figures and block.figures and last.figures[0].kind == block.figures[0].kind != "marks":
-            found[-1] = replace(last, figures=last.figures + block.figures, worded=last.worded + block.worded)
+        if last and last.figures and block.figures and not any(each.wide for each in last.figures + block.figures):
+            lead = " ".join(dict.fromkeys(filter(None, (last.lead, block.lead))))
+            drawn, worded = last.figures + block.figures, last.worded + block.worded
+            found[-1] = replace(last, lead=lead, figures=drawn, worded=worded)
         else:
             found.append(block)
     return tuple(found)

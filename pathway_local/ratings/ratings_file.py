@@ -30,7 +30,8 @@ class RatingsReading:
 
     def __init__(self, run: RunFile, file: RatingsFile, cases: CasesFile | None = None) -> None:
         self.run, self.file = run, file
-        self._mapping, self._own_id = remembered_columns(run)
+        known = remembered_columns(run)
+        self._mapping, self._own_id = known.mapping, known.id
         if cases:
             given = {name: column for name, column in cases.inputs.items() if name not in (column, *cases.aliases_used)}
             self._mapping, self._own_id = {**self._mapping, **given}, cases.id_column or self._own_id

@@ -33,7 +33,8 @@ class ScoreAgreement:
         combined = [each for each in data.raters if (each.kind, each.rubric) == ("combined", whole.rubric)]
         members = {rater.name: set(rater.members) for rater in combined}
         # The people that judges are compared with are raters, too, even if only judges are named.
-        named = [*options.rater, options.against] if options.rater and options.against else options.rater
+        beside = [options.against, *(rater.name for rater in whole.raters if rater.name == options.panel)]
+        named = [*options.rater, *filter(None, beside)] if options.rater else []
         self.options, self.whole = options, whole
         matrix, left_out = without_picked(whole)
         self.matrix = matrix

@@ -211,7 +211,7 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
             said = Note("scored_of", told, "note")
             yield Note("one_side_only", {"said": said, "count": each.unpaired}, "note") if each.unpaired else said
         if each.several:
-            yield Note("several_answers", {"count": each.several}, "note")
+            yield Note("several_answers", {"rater": each.rater, "count": each.several}, "note")
     if isinstance(each.corrected, Undefined):
         yield Note("labels_cannot", {"reason": each.corrected}, "note")
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES
+from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import Bad, Between, Cluster, MinGroup, PairBy, Raters, Rubric
 from pathway_local.results.label_design import own_design, stratum_weights
@@ -55,7 +55,8 @@ class ComparisonPlan:
     """Compares cases with each two of the `values` in the column `between`, question by question.
 
     `pairing` says which cases answer the same question, or that they are groups. `without` counts the cases that have
-    none of the column's values. `raters` are named (none: all); cases with the same value of `cluster` depend on each
+    none of the column's values. `raters` are named (none: all, or all of
+    these `kinds`, if any has scored); cases with the same value of `cluster` depend on each
     other. Comparisons of fewer pairs than `smallest` are not shown. Of choices between two responses, `columns` name
     the chatbots; each is two answers to a question of its own, with what they got as scores.
     """
@@ -68,6 +69,7 @@ class ComparisonPlan:
     smallest: int = 10
     without: int = 0
     columns: tuple[str, ...] = ()
+    kinds: tuple[RaterKind, ...] = ()
 
     @property
     def pair_by(self) -> str:
@@ -143,7 +145,7 @@ def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list
     found, reaches = list[Comparison](), list[float]()
     for matrix in matrices:
         compared = _Compared(matrix, plan)
-        for place in matrix.places(plan.raters) or matrix.scoring():
+        for place in matrix.places(plan.raters) or matrix.scoring(*plan.kinds) or matrix.scoring():
             sides = [compared.side(name, place) for name in plan.values]
             found += [compared.comparison(place, *pair) for pair in combinations(sides, 2)]
         reaches += [matrix.scale[-1] - matrix.scale[0] if matrix.scale else 0.0] * (len(found) - len(reaches))

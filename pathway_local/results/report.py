@@ -109,7 +109,10 @@ def _planned(data: Scores, options: ReportOptions) -> tuple[ReportOptions, Compa
     known = {name: data.column(getattr(options, name)) for name in ("by", "cluster")}
     plan = options.model_copy(update=known)
     asked = {name: getattr(plan, name) for name in ("between", "pair_by", "cluster", "min_group")}
-    return plan, comparison_plan(data, CompareOptions(**asked)) if plan.between else None
+    if not plan.between:
+        return plan, None
+    # People's labels are of a sample, and correct the judges' differences.
+    return plan, replace(comparison_plan(data, CompareOptions(**asked)), kinds=JUDGES)
 
 
 def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOptions) -> Iterator[Table]:

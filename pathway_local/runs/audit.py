@@ -3,6 +3,9 @@
 An entry that somebody changes, removes or inserts breaks the chain. But whoever can write the file could remove the
 last entries or rewrite all of it. So store the last hash, the head, elsewhere: `check` finds it in a whole trail, also
 after further entries.
+
+A command that writes records one hash of everything that the run holds, as it found and as it left it, so that changes
+by other programs show. Nothing tells who changed what between a command that was killed and the next one.
 """
 
 import hashlib
@@ -10,16 +13,21 @@ import hmac
 import os
 import pwd
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from pathway_local.errors import RunFileError, TrailChanged, UsageError
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pathway_local.errors import ContentChanged, RunFileError, TrailChanged, UsageError
 from pathway_local.runs.database import Database, check_schema, connect
 from pathway_local.runs.file_errors import run_file_errors
-from pathway_local.runs.stored_json import ENTRY, to_json
+from pathway_local.runs.record import Stored, to_json
+from pathway_local.runs.schema import TABLES
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
@@ -33,22 +41,37 @@ FROM_CASES = ("--between", "--where", CASE)
 
 LEFT_OUT = "[left out]"
 
+HASHES = FOUND, LEFT = "content found", "content left"
+"""The facts of an entry: the hash that a command found, and the hash that it left."""
+
+# Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
+_BLOCK = 256
+REMOVED = "ratings removed"
+"""The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
+
+PURGE, SPLIT, MERGED = "purge", "split", "merge"
+"""The events of a purge, of a split, in the run and in each part, and of a merge."""
+
+_WRITES = ("job begins", "job ends", PURGE, REMOVED, SPLIT, MERGED)
+
 _LAST = "SELECT id, hash FROM audit ORDER BY id DESC LIMIT 1"
 _APPEND = "INSERT INTO audit (id, entry, hash) VALUES (?, ?, ?)"
 _ALL = "SELECT id, entry, hash FROM audit ORDER BY id"
 HINT = "Compare with a copy of the run, and decide whether its scores can still be used."
 
 
-@dataclass(frozen=True, slots=True)
-class TrailEntry:
-    """One event; `at` is UTC in ISO 8601, `who` has uid, user and host."""
+class TrailEntry(Struct, frozen=True, kw_only=True):
+    """One event; `at` is UTC in ISO 8601, `who` has uid, user and host. Number and hash stand beside its JSON."""
 
-    number: int
+    number: int = 0
     at: str
     event: str
-    who: Mapping[str, Value]
-    facts: Mapping[str, Value]
-    hash: str
+    who: dict[str, Any]
+    facts: dict[str, Any]
+    hash: str = ""
+
+
+_ENTRY = Stored[TrailEntry](TrailEntry)
 
 
 class AuditTrail:
@@ -71,8 +94,8 @@ class AuditTrail:
 
     def entries(self) -> list[TrailEntry]:
         """Return all entries, oldest first, whether their hashes are right or not."""
-        told = [(number, ENTRY.read(self._db.path, text), stored) for number, text, stored in self._db.rows(_ALL)]
-        return [TrailEntry(number, e.at, e.event, e.who, e.facts, stored) for number, e, stored in told]
+        path = self._db.path
+        return [replace(_ENTRY.read(path, text), number=at, hash=end) for at, text, end in self._db.rows(_ALL)]
 
     def entries_about(self, path: Path, key: bytes) -> list[int]:
         """Return the numbers of the entries that record a file with the content that it has now."""
@@ -116,6 +139,71 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     except RunFileError:
         return False
     return True
+
+
+def content_hash(db: Database) -> str:
+    """Return the SHA-256 of the run's content, its key and every column of every table, as 64 hex digits.
+
+    Rows are streamed: a million outcomes take seconds and no memory.
+    """
+    whole = hashlib.sha256(repr(db.rows("SELECT key, created FROM run")).encode())
+    for table in TABLES:
+        _add(whole, db, table)
+    return whole.hexdigest()
+
+
+@contextmanager
+def recorded_change(db: Database, event: str, command: Sequence[str]) -> Iterator[dict[str, Value]]:
+    """Record a command's change in the audit trail, inside `writing` or `shredding`; the block fills in the facts."""
+    facts: dict[str, Value] = {"command": recorded(command), FOUND: content_hash(db)}
+    yield facts
+    AuditTrail(db).append(event, facts | {LEFT: content_hash(db)})
+
+
+def check_content(db: Database) -> None:
+    """Check the whole file, and the run's content against its audit trail. Raises RunDamaged, ContentChanged.
+
+    While another process may write, call it within `Database.snapshot`.
+    """
+    db.check_whole()
+    left: Value = None
+    number = 0
+    for entry in AuditTrail(db).entries():
+        if entry.event in _WRITES:
+            found = entry.facts.get(FOUND)
+            if (found is None and LEFT not in entry.facts) or (left and found and found != left):
+                said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
+                raise ContentChanged(f"{db.path}: its content was {said}", HINT)
+            left, number = entry.facts.get(LEFT), entry.number
+    if left and left != content_hash(db):
+        raise ContentChanged(f"{db.path}: its content is not that of entry {number} of its audit trail", HINT)
+
+
+# Raters and rubrics without an outcome are left out: they come, change and go before a job begins.
+_USED = {
+    "raters": "WHERE id IN (SELECT DISTINCT rater_id FROM outcomes)",
+    "rubrics": "WHERE id IN (SELECT rubric_id FROM raters WHERE id IN (SELECT DISTINCT rater_id FROM outcomes))",
+}
+
+
+def _add(whole: "hashlib._Hash", db: Database, table: str) -> None:
+    """Hash a table's rows, numbers as they are and each text with its length before it.
+
+    Texts come as bytes: decoding them takes longer than hashing.
+    """
+    columns = db.rows("SELECT name, type FROM pragma_table_info(?)", table)
+    numbers = [name for name, kind in columns if kind in ("INTEGER", "REAL")]
+    texts = [f"CAST({name} AS BLOB)" for name, kind in columns if kind not in ("INTEGER", "REAL")]
+    whole.update(repr((table, columns)).encode())
+    key = ", ".join(name for (name,) in db.rows("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", table))
+    rows = db.stream(f"SELECT {', '.join([*numbers, *texts])} FROM {table} {_USED.get(table, '')} ORDER BY {key}")
+    while block := list(islice(rows, _BLOCK)):
+        by_column = list(zip(*block, strict=True))
+        told = by_column[len(numbers) :]
+        lengths = [[None if text is None else len(text) for text in column] for column in told]
+        whole.update(repr((by_column[: len(numbers)], lengths)).encode())
+        for column in told:
+            whole.update(b"".join(filter(None, column)))
 
 
 def recorded(command: Sequence[str]) -> list[Value]:

@@ -1,11 +1,10 @@
-"""Turns errors of SQLite, of the system and of stored values into a user's words; refuses runs of another kind."""
+"""Turns errors of SQLite, of the system and of stored values into a user's words."""
 
 import errno
 import os
 import sqlite3
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.system.private_file import LOCKED_HINT
@@ -84,19 +83,3 @@ def _from_system(path: Path, number: int | None) -> RunFileError:
 def damaged(path: Path, what: str) -> RunDamaged:
     """Return the error for a file that is damaged, or not a run."""
     return RunDamaged(f"{path}: {what}", _DAMAGED)
-
-
-RunKind = Literal["", "self-test"]
-
-KIND = "kind"
-"""Setting: the run's kind, if it is not the usual one."""
-
-
-def check_kind(path: Path, found: object, wanted: RunKind | None) -> None:
-    """Raise RunFileError for a run of another kind than the one wanted; with None, any will do."""
-    if wanted is None or found == wanted:
-        return
-    if found:
-        said = f"{path} holds a self-test of judges: its verdicts are about changed cases"
-        raise RunFileError(said, "`pathway-local judges test` continues it. Name a run of `judge` here.")
-    raise RunFileError(f"{path} holds verdicts of cases, and a self-test needs its own run", "Name another with --run.")

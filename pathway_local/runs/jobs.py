@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.runs.audit import AuditTrail, now, recorded
-from pathway_local.runs.content import FOUND, LEFT, content_hash
+from pathway_local.runs.audit import FOUND, LEFT, AuditTrail, content_hash, now, recorded
 from pathway_local.runs.database import Database
-from pathway_local.runs.stored_json import COUNTS, TEXTS, VALUES_BY_NAME, to_json
+from pathway_local.runs.record import COUNTS, TEXTS, VALUES_BY_NAME, to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"

@@ -1,51 +1,52 @@
-"""Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
+"""Merges the parts of a split run into it, in one transaction: of a part's share, the run then says what the part says.
+
+So a part is merged only while the run has nothing of its share that the part lacks: not after the run was judged by
+itself or split again, and not an older copy of a part that was merged already.
+"""
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
-from pathway_local.rater import Rater
-from pathway_local.runs.audit import AuditTrail, TrailEntry
-from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, recorded_change
+from pathway_local.runs.audit import (
+    MERGED,
+    PURGE,
+    REMOVED,
+    SPLIT,
+    AuditTrail,
+    TrailEntry,
+    check_content,
+    recorded_change,
+)
+from pathway_local.runs.database import placeholders
 from pathway_local.runs.purge import GONE, TEXT, Notify, holds_texts, marks_of
-from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.record import COLUMNS
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
-from pathway_local.runs.run_file import TEXTS, RunFile
+from pathway_local.runs.run_file import ADD_CASE, KEYS_OF, TEXTS, RunFile
 from pathway_local.runs.split import SETTING as PART
 from pathway_local.runs.split import Part, part_of
 from pathway_local.system.private_file import WriterLock
-from pathway_local.verdict import Failure, Value, Verdict
 
 _BATCH = 1_000
-_SEEN = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE rater_id = ?"
-_BAD_ROWS = "SELECT source, case_id FROM current WHERE rater_id = ? AND source IS NOT NULL"
 _OTHERS = "SELECT DISTINCT rater FROM current WHERE kind <> 'judge'"
 _JOB = "command, facts, started, ended, status, counts"
-_PART = "json_extract(facts, '$.part')"
-_JUDGING = f"SELECT {_JOB}, {_PART} FROM jobs WHERE json_type(facts, '$.raters') = 'array' ORDER BY id"
-_SAME_JOB = f"command = ? AND started = ? AND {_PART} IS ?"
-_END_JOB = f"UPDATE jobs SET facts = ?, ended = ?, status = ?, counts = ? WHERE ended IS NULL AND {_SAME_JOB}"
-_ADD_JOB = f"INSERT INTO jobs ({_JOB}) VALUES (?, ?, ?, ?, ?, ?)"
+_OF_PART = "id > ? AND json_extract(facts, '$.part') = ?"
+_OUTCOME = f"number, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens"
+_THEIRS = f"""
+    SELECT case_id, row, metadata, {_OUTCOME} FROM outcomes JOIN cases ON key = case_key
+    WHERE rater_id = ? ORDER BY case_key, number
+"""
+_ADD = f"INSERT INTO outcomes (case_key, rater_id, {_OUTCOME}) VALUES ({placeholders(range(15))})"
+_FORGET = "DELETE FROM outcomes WHERE case_key = ? AND rater_id = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """How many outcomes the parts brought, and how many the run holds now."""
-
-    taken: int
-    outcomes: int
-
-
-def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notify: Notify) -> Merged:
-    """Add what judges said in these parts to the run that they were split off; all of it or nothing.
+def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notify: Notify) -> int:
+    """Put what judges said in these parts into the run that they were split off, all or nothing; count its outcomes.
 
     Parts stay as they are, and may be judged further and merged again. Raises PathwayError.
     """
@@ -56,16 +57,17 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
             told = [_merge(run, part, notify) for part in dict.fromkeys(parts)]
             [(outcomes,)] = run.database.rows("SELECT COUNT(*) FROM current")
             facts |= {"parts": [*told], "outcomes": outcomes}
-        return Merged(sum(each["taken"] for each in told), outcomes)
+        return int(outcomes)
 
 
 def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Any]:
-    """Add the jobs and outcomes of one part, and return the facts about it."""
+    """Put the jobs and outcomes of one part in place of those that the run has of it; return the facts about it."""
     with _opened(path, run) as part:
         trail = AuditTrail(part.database)
         trail.check()
         check_content(part.database)
         own, since = _refuse_foreign(run, part)
+        _refuse_older(part, own, since)
         _refuse_removed(run, part, since)
         for (name,) in part.database.rows(_OTHERS):
             notify(f"{part.path.name}: ratings of {name} stay there; import them into {run.path.name}")
@@ -73,15 +75,15 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Any]:
         if last and last.status != "done":
             notify(f"{part.path.name}: the last command that judged did not reach its end, so cases may be missing")
         _take_settings(run, part)
-        _take_jobs(run, part)
+        _take_jobs(run, part, own)
         marks = (entry.facts.get(GONE) for entry in since)
         gone = {str(mark) for own_marks in marks if isinstance(own_marks, list) for mark in own_marks}
-        rubrics, taken = part.stored_rubrics(), 0
+        rubrics = part.stored_rubrics()
         for id, rater in part.raters():
             if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
                 run.add_rubric(rater.rubric, *rubrics[rater.rubric])
-                taken += _Taking(run, part, own, gone, id, rater).take(notify)
-        return {"file": path.name, "head": trail.head(), "entries": len(trail.entries()), "taken": taken}
+                _take_outcomes(run, part, own, gone, (id, run.add_rater(rater)))
+        return {"file": path.name, "part": str(own), "head": trail.head(), "entries": len(trail.entries())}
 
 
 @contextmanager
@@ -105,19 +107,32 @@ def _refuse_foreign(run: RunFile, part: RunFile) -> tuple[Part, Sequence[TrailEn
         raise RunFileError(names, "Only parts that `pathway-local runs split` made can be merged.")
     if part.key != run.key:
         raise RunFileError(f"{names}, or everything was purged from one of them", "Merge it into the run it came from.")
-    kept, entries = part.get_setting(PART), AuditTrail(run.database).entries()
-    began = kept.get("head") if isinstance(kept, dict) else None
-    at = next((entry.number for entry in entries if entry.hash == began), None)
+    entries = AuditTrail(run.database).entries()
+    at = next((entry.number for entry in entries if entry.hash == own.head), None)
     if at is None:
         raise RunFileError(f"{names}: it was split off a later state", "Merge into that run, not into an older copy.")
     if run.get_setting(SETTING) is not None and part.get_setting(SETTING) is not None:
-        (mine, my_id), (theirs, their_id) = remembered_columns(run), remembered_columns(part)
-        differ = [f"the input {name}" for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]]
-        if my_id != their_id or run.get_setting(PSEUDONYMS) != part.get_setting(PSEUDONYMS):
+        mine, theirs = remembered_columns(run), remembered_columns(part)
+        both = mine.mapping.keys() & theirs.mapping.keys()
+        differ = [f"the input {name}" for name in both if mine.mapping[name] != theirs.mapping[name]]
+        if mine.id != theirs.id or run.get_setting(PSEUDONYMS) != part.get_setting(PSEUDONYMS):
             differ.append("the ids")
         if differ:
             raise RunFileError(f"{part.path} has another column of {differ[0]} than {run.path}", "Leave it out.")
     return own, entries[at:]
+
+
+def _refuse_older(part: RunFile, own: Part, since: Sequence[TrailEntry]) -> None:
+    """Raise RunFileError if the run has verdicts on the part's share that the part lacks."""
+    hashes = {entry.hash for entry in AuditTrail(part.database).entries()}
+    for entry in since:
+        merged = entry.facts.get("parts")
+        facts = [each for each in merged if isinstance(each, dict)] if isinstance(merged, list) else []
+        if not hashes.issuperset(each.get("head") for each in facts if each.get("part") == str(own)):
+            raise RunFileError(f"{part.path} is older than what was merged of this part", "Merge its latest copy.")
+        if entry.event == SPLIT or (entry.event == "job begins" and isinstance(entry.facts.get("raters"), list)):
+            said = f"{part.path} was split off before the run was judged by itself or split again"
+            raise RunFileError(said, "Leave it out: split the run again, and judge the new parts.")
 
 
 def _refuse_removed(run: RunFile, part: RunFile, since: Sequence[TrailEntry]) -> None:
@@ -139,17 +154,12 @@ def _removed(entries: Sequence[TrailEntry]) -> set[str]:
     return {name for removed in found if isinstance(removed, dict) for name in removed}
 
 
-def _take_jobs(run: RunFile, part: RunFile) -> None:
-    """Add the part's jobs that judged; one that had not ended in a copy merged before, or in this one, only once."""
-    db = run.database
-    known = set(db.rows(_JUDGING))
-    for row in part.database.rows(_JUDGING):
-        command, facts, started, ended, status, counts, name = row
-        same = (command, started, name)
-        if row in known or db.change(_END_JOB, (facts, ended, status, counts, *same)):
-            continue
-        if ended is not None or not db.rows(f"SELECT 1 FROM jobs WHERE {_SAME_JOB}", *same):
-            db.execute(_ADD_JOB, row[:-1])
+def _take_jobs(run: RunFile, part: RunFile, own: Part) -> None:
+    """Put the part's jobs since the split in place of those that an earlier merge took."""
+    which = (own.jobs, str(own))
+    run.database.change(f"DELETE FROM jobs WHERE {_OF_PART}", which)
+    rows = part.database.rows(f"SELECT {_JOB} FROM jobs WHERE {_OF_PART} ORDER BY id", *which)
+    run.database.execute_all(f"INSERT INTO jobs ({_JOB}) VALUES ({placeholders(range(6))})", rows)
 
 
 def _take_settings(run: RunFile, part: RunFile) -> None:
@@ -163,71 +173,27 @@ def _take_settings(run: RunFile, part: RunFile) -> None:
             raise RunFileError(f"{bare.path} was judged without texts, {other.path} holds some", f"Remove them: {how}.")
     known = run.settings()
     for name, value in part.settings().items():
-        mine = known.get(name)
-        if name == SETTING and isinstance(mine, dict) and isinstance(value, dict):
-            mapping: dict[str, Value] = {**remembered_columns(part)[0], **remembered_columns(run)[0]}
-            run.set_setting(name, {**value, **mine, "mapping": mapping})
-        elif name == KEEP and mine is not None:
+        if name == SETTING and name in known:
+            mine, theirs = remembered_columns(run), remembered_columns(part)
+            run.set_setting(name, {"mapping": {**theirs.mapping, **mine.mapping}, "id": mine.id})
+        elif name == KEEP and name in known:
             remember_kept(run, [str(each) for each in value] if isinstance(value, list) else None)
-        elif mine is None and name != PART:
+        elif name not in (*known, PART):
             run.set_setting(name, value)
 
 
-@dataclass(frozen=True, slots=True)
-class _Taking:
-    """Takes the outcomes of a judge over from a part; `gone` has marks of the cases purged from the run since."""
+def _take_outcomes(run: RunFile, part: RunFile, own: Part, gone: set[str], raters: tuple[int, int]) -> None:
+    """Put a rater's outcomes in the part in place of the run's on the same share; `raters` are its ids in both.
 
-    run: RunFile
-    part: RunFile
-    own: Part
-    gone: set[str]
-    id: int
-    rater: Rater
-
-    def take(self, notify: Notify) -> int:
-        """Return how many outcomes the run did not have."""
-        rater_id, taken, stay = self.run.add_rater(self.rater), 0, 0
-        self._forget_bad_rows(rater_id)
-        seen = defaultdict[str, set[str]](set)
-        for case_id, case_hash in self.part.database.rows(_SEEN, self.id):
-            seen[case_id].add(case_hash)
-        who = self.rater.name, self.rater.rubric
-        records = self.part.records(*who)
-        while batch := list(islice(records, _BATCH)):
-            ids, new = [record.case_id for record in batch], list[CaseOutcome]()
-            current = {each.case_id: each for each in self.run.records(*who, ids)}
-            marks = marks_of(self.run, ids) if self.gone else [""] * len(ids)
-            for each, mark in zip(batch, marks, strict=True):
-                mine = current.get(each.case_id)
-                if mark in self.gone:
-                    continue
-                if mine is None or _counts(each, mine, seen[each.case_id]):
-                    case = CaseRef(each.case_id, each.row, each.metadata, each.case_hash)
-                    new.append(CaseOutcome(case, each.outcome, each.tokens))
-                else:
-                    stay += isinstance(each.outcome, Verdict) and each.outcome != mine.outcome
-            self.run.put_all(rater_id, new, keep=None)
-            taken += len(new)
-        if stay:
-            notify(f"{self.part.path.name}: {stay:,} verdicts of {who[0]} differ from the run's own, which stay")
-        return taken
-
-    def _forget_bad_rows(self, rater_id: int) -> None:
-        """Remove the run's failures on bad rows of this part's share that the part found mended in the same file."""
-        theirs = self.part.database.rows(_BAD_ROWS, self.id)
-        own = (job for job in self.part.jobs.all() if job.facts.get(PART) == str(self.own))
-        for source in {str(job.fact("cases").get("file")) for job in own}:
-            still = {case_id for file, case_id in theirs if file == source}
-            ours = self.run.database.rows(_BAD_ROWS, rater_id)
-            others = {case_id for file, case_id in ours if file == source and case_id not in self.own}
-            self.run.forget_bad_rows(rater_id, source, still | others)
-
-
-def _counts(new: Record, current: Record, seen: set[str]) -> bool:
-    """Whether an outcome of a part takes the place of the run's current one.
-
-    It does if the run has a failure, or a verdict on texts that the part has judged anew since.
+    `gone` has marks of the cases that were purged from the run since the split.
     """
-    if isinstance(current.outcome, Failure):
-        return new.outcome != current.outcome
-    return new.case_hash != current.case_hash and current.case_hash in seen
+    db, (theirs, mine) = run.database, raters
+    share = [key for key, case_id in db.rows("SELECT key, case_id FROM cases") if case_id in own]
+    db.execute_all(_FORGET, [(key, mine) for key in share])
+    rows = part.database.stream(_THEIRS, theirs)
+    while batch := list(islice(rows, _BATCH)):
+        marks = marks_of(run, [case_id for case_id, *_ in batch]) if gone else [""] * len(batch)
+        kept = [row for row, mark in zip(batch, marks, strict=True) if mark not in gone]
+        db.execute_all(ADD_CASE, [row[:3] for row in kept])
+        keys = dict(db.rows_among(KEYS_OF, [row[0] for row in kept]))
+        db.execute_all(_ADD, [(keys[case_id], mine, *outcome) for case_id, _, _, *outcome in kept])

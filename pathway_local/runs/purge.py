@@ -9,13 +9,12 @@ from typing import Literal
 from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import LABEL, raters_named
 from pathway_local.rubrics.pair import FIELDS
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
+from pathway_local.runs.audit import PURGE, REMOVED, SPLIT, AuditTrail, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.record import TEXTS_BY_NAME
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import part_of
-from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import storable
 

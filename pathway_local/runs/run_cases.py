@@ -4,25 +4,37 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from msgspec import ValidationError, convert
+from msgspec import Struct, ValidationError, convert
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import Job
+from pathway_local.runs.record import VALUES_BY_NAME, Stored
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.runs.split import Part
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.kinds import FLAGS, Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Value
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
 READING = "reading"
-KEEP, ALL = "keep", "all"
+KEEP = "keep"
+ALL: Literal["all"] = "all"
+
+
+class Columns(Struct, frozen=True):
+    """The column that the user gave for each input of a run's cases, and the column of their ids."""
+
+    mapping: dict[str, str] = {}
+    id: str | None = None
+
+
+_COLUMNS, _KEEP = Stored[Columns](Columns), Stored[Any](Literal["all"] | list[str])
 
 _SOME = "SELECT EXISTS (SELECT 1 FROM cases) OR EXISTS (SELECT 1 FROM inclusions) OR EXISTS (SELECT 1 FROM handouts)"
 
@@ -44,14 +56,14 @@ def cases_of(
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
     required = {name for rubric in known for name, wanted in rubric.inputs.items() if wanted.default is None}
-    remembered_mapping, remembered_id = remembered_columns(run) if run else ({}, None)
+    remembered = remembered_columns(run) if run else Columns()
     inputs = {name for names in needed.values() for name in names}
-    given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
+    given = {name: column for name, column in remembered.mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
     how = {name: value for name, value in how.items() if value}
     opened = cases if isinstance(cases, Sheet) else open_sheet(cases, **_remembered_reading(run, cases) | how)
     talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
-    found = CasesFile(opened, needed, given, id_column or remembered_id, optional, talks)
+    found = CasesFile(opened, needed, given, id_column or remembered.id, optional, talks)
     if run is not None and found.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
@@ -61,7 +73,7 @@ def cases_of(
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
-    before, _ = remembered_columns(run)
+    before = remembered_columns(run).mapping
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
     if cases.sheet.told:
         run.set_setting(READING, {"file": cases.path.name, **cases.sheet.told})
@@ -71,25 +83,23 @@ def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None
 
 def kept_columns(run: RunFile | None, cases: CasesFile, asked: Sequence[str] | None) -> list[str] | None:
     """Return the metadata columns to keep: those asked for, and those kept so far that the file has; None for all."""
-    before = run.get_setting(KEEP) if run else None
+    before = (run.get_setting(KEEP, _KEEP) if run else None) or []
     if asked is None or before == ALL:
         return None
-    known = [name for name in before if name in cases.metadata] if isinstance(before, list) else []
+    known = [name for name in before if name in cases.metadata]
     return list(dict.fromkeys([*known, *map(cases.column, asked)]))
 
 
 def remember_kept(run: RunFile, columns: Sequence[str] | None) -> None:
     """Store which columns later jobs keep as well, so that cases added then are in the same groups; None for all."""
-    before = run.get_setting(KEEP)
-    known = before if isinstance(before, list) else []
-    run.set_setting(KEEP, ALL if columns is None or before == ALL else list(dict.fromkeys([*known, *columns])))
+    before = run.get_setting(KEEP, _KEEP) or []
+    run.set_setting(KEEP, ALL if columns is None or before == ALL else list(dict.fromkeys([*before, *columns])))
 
 
 def _remembered_reading(run: RunFile | None, path: Path) -> dict[str, Any]:
     """Return how the user said to open a file of that name; another may need other options."""
-    kept = run.get_setting(READING) if run else None
-    kept = kept if isinstance(kept, dict) and kept.get("file") == path.name else {}
-    return {name: kept[name] for name in ("encoding", "header_row", "title") if name in kept}
+    kept = run.get_setting(READING, VALUES_BY_NAME) if run else None
+    return {name: kept[name] for name in FLAGS if name in kept} if kept and kept.get("file") == path.name else {}
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:
@@ -115,20 +125,13 @@ def rows_are_ids(run: RunFile) -> bool | None:
     Such ids join nothing unless the texts match.
     """
     [(some,)] = run.database.rows(_SOME)
-    kept = run.get_setting(SETTING)
-    return kept.get("id") is None if some and isinstance(kept, dict) else None
+    kept = run.get_setting(SETTING, _COLUMNS)
+    return kept.id is None if some and kept else None
 
 
-def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
-    """Return the column that the user gave for each input of the run's cases, and the column of their ids."""
-    kept = run.get_setting(SETTING)
-    if not isinstance(kept, dict):
-        return {}, None
-    mapping, id_column = kept.get("mapping"), kept.get("id")
-    return (
-        {name: str(column) for name, column in mapping.items()} if isinstance(mapping, dict) else {},
-        id_column if isinstance(id_column, str) else None,
-    )
+def remembered_columns(run: RunFile) -> Columns:
+    """Return how the columns of the run's cases were matched."""
+    return run.get_setting(SETTING, _COLUMNS) or Columns()
 
 
 FACT = "limit"

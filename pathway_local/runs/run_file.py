@@ -10,23 +10,37 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, RubricError, UnknownName
+from pathway_local.errors import RaterChanged, RubricError, RunFileError, UnknownName
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
-from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
+from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, from_columns, to_columns
+from pathway_local.runs.record import (
+    COLUMNS,
+    SETTING,
+    TEXTS_BY_NAME,
+    VALUES_BY_NAME,
+    CaseOutcome,
+    Record,
+    Stored,
+    from_columns,
+    to_columns,
+    to_json,
+)
 from pathway_local.runs.schema import SCHEMA
-from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
+
+RunKind = Literal["", "self-test"]
+KIND = "kind"
+"""The setting that holds the run's kind, if it is not the usual one."""
 
 KEY_BYTES = 32
 TEXTS = "texts"
@@ -37,12 +51,12 @@ PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
 _OTHER = "row <> ?2 OR metadata <> json_patch(metadata, ?3)"
-_ADD_CASE = f"""
+ADD_CASE = f"""
     INSERT INTO cases (case_id, row, metadata) VALUES (?1, ?2, ?3)
     ON CONFLICT (case_id) DO UPDATE SET row = ?2, metadata = json_patch(metadata, ?3) WHERE {_OTHER}
 """
 _MOVE_CASE = f"UPDATE cases SET row = ?2, metadata = json_patch(metadata, ?3) WHERE case_id = ?1 AND ({_OTHER})"
-_KEYS = "SELECT case_id, key FROM cases WHERE case_id IN ({})"
+KEYS_OF = "SELECT case_id, key FROM cases WHERE case_id IN ({})"
 # A verdict stays behind a failure, and behind a verdict on other texts.
 _REPLACE = """
     DELETE FROM outcomes
@@ -96,7 +110,8 @@ class RunFile:
         self.jobs = Jobs(db)
         try:
             self.key = self._read_key()
-            check_kind(db.path, self.get_setting(KIND) or "", kind)
+            if kind is not None:
+                self._check_kind(kind)
         except BaseException:
             db.close()
             raise
@@ -259,8 +274,8 @@ class RunFile:
         stored = [_case_columns(each.case, keep) for each in outcomes]
         with self._db.writing():
             [(last,)] = self._db.rows("SELECT COALESCE(MAX(key), 0) FROM cases")
-            self._db.execute_all(_ADD_CASE, stored)
-            found = dict(self._db.rows_among(_KEYS, [case_id for case_id, *_ in stored]))
+            self._db.execute_all(ADD_CASE, stored)
+            found = dict(self._db.rows_among(KEYS_OF, [case_id for case_id, *_ in stored]))
             keys = [found[case_id] for case_id, *_ in stored]
             again, rows = [], []
             for key, each, column in zip(keys, outcomes, columns, strict=True):
@@ -310,10 +325,10 @@ class RunFile:
         wanted = {i: r for i, r in raters.items() if rater in (None, r.name) and rubric in (None, r.rubric)}
         return self._stream(wanted, cases)
 
-    def get_setting(self, name: str) -> Value:
-        """Return a stored JSON value; None if nothing is stored under that name."""
+    def get_setting(self, name: str, kind: Stored[Any] = SETTING) -> Any:
+        """Return a stored JSON value of this kind; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
-        return SETTING.read(self.path, rows[0][0]) if rows else None
+        return kind.read(self.path, rows[0][0]) if rows else None
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
@@ -347,6 +362,15 @@ class RunFile:
         if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
             raise damaged(self.path, "its key is missing")
         return rows[0][0]
+
+    def _check_kind(self, wanted: RunKind) -> None:
+        found = self.get_setting(KIND) or ""
+        if wanted and not found:
+            said = "holds verdicts of cases, and a self-test needs its own run"
+            raise RunFileError(f"{self.path} {said}", "Name another with --run.")
+        if found != wanted:
+            said = f"{self.path} holds a self-test of judges: its verdicts are about changed cases"
+            raise RunFileError(said, "`pathway-local judges test` continues it. Name a run of `judge` here.")
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""

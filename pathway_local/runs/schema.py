@@ -159,15 +159,5 @@ def schema_form(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0
 
 
-TABLES = {
-    "outcomes": "case_key, rater_id, number",
-    "raters": "id",
-    "rubrics": "id",
-    "cases": "key",
-    "samples": "id",
-    "inclusions": "sample_id, case_id",
-    "handouts": "custom_id",
-    "settings": "name",
-    "jobs": "id",
-}
-"""The tables with a run's content, each with a key by which its rows have an order that no file's layout changes."""
+TABLES = ("outcomes", "raters", "rubrics", "cases", "samples", "inclusions", "handouts", "settings", "jobs")
+"""The tables with a run's content. The key of each gives its rows an order that no file's layout changes."""

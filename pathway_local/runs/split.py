@@ -5,22 +5,24 @@ A part has the run's key, so that `merge` tells by hashes alone which texts a pa
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from pathway_local.case import part_of_case
 from pathway_local.errors import OutputExists, UsageError
-from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import LEFT, SPLIT, content_hash, recorded_change
+from pathway_local.runs.audit import LEFT, SPLIT, AuditTrail, content_hash, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.record import Stored, to_json
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_json import to_json
 from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 
 FACT = SETTING = "part"
-"""A job's fact, "3/16", and the setting of a part: its own name and the hash in the run's trail that it began with."""
+"""A job's fact, "3/16", and the setting that makes a run a part."""
 
 MOST = 100_000
 PARTS = "parts"
@@ -33,16 +35,20 @@ _COPIED = {
     "raters": "raters WHERE kind = 'judge'",
     "jobs": "jobs WHERE json_type(facts, '$.raters') = 'array'",
     "cases": "cases",
-    "outcomes": "current WHERE kind = 'judge'",
+    "outcomes": "outcomes WHERE rater_id IN (SELECT id FROM raters WHERE kind = 'judge')",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Part `number`, from 1, of cases that are divided by their ids into `of` parts."""
+class Part(Struct, frozen=True):
+    """Part `number`, from 1, of cases that are divided by their ids into `of` parts.
 
-    number: int
-    of: int
+    A run that is a part knows the hash and the last job that the run had when it was split.
+    """
+
+    number: Annotated[int, Meta(ge=1)]
+    of: Annotated[int, Meta(ge=1)]
+    head: str = ""
+    jobs: int = 0
 
     @classmethod
     def read(cls, stored: Value) -> "Part | None":
@@ -57,10 +63,13 @@ class Part:
         return part_of_case(case_id, self.of) == self.number - 1
 
 
+_PART = Stored[Part](Part)
+
+
 def part_of(run: RunFile) -> Part | None:
     """Return which part of another run this one is; None if it is a run of its own."""
-    kept = run.get_setting(SETTING)
-    return Part.read(kept.get("of")) if isinstance(kept, dict) else None
+    found: Part | None = run.get_setting(SETTING, _PART)
+    return found
 
 
 def split_run(path: Path, parts: int, command: Sequence[str], folder: Path | None = None) -> list[Path]:
@@ -83,14 +92,14 @@ def split_run(path: Path, parts: int, command: Sequence[str], folder: Path | Non
             raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
         with run.database.writing(), recorded_change(run.database, SPLIT, command) as facts:
             facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
+        head, [(jobs,)] = AuditTrail(run.database).head(), run.database.rows("SELECT COALESCE(MAX(id), 0) FROM jobs")
         for number, file in enumerate(files, start=1):
-            _write_part(run, Part(number, parts), file)
+            _write_part(run, Part(number, parts, head, jobs), file)
     return files
 
 
 def _write_part(run: RunFile, part: Part, file: Path) -> None:
     cases = {key for key, case_id in run.database.stream("SELECT key, case_id FROM cases") if case_id in part}
-    settings = {"of": str(part), "head": AuditTrail(run.database).head()}
 
     def fill(db: Database) -> None:
         with db.writing():
@@ -100,7 +109,7 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
                 rows = run.database.stream(f"SELECT {', '.join(columns)} FROM {source}")
                 own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
                 db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
-            db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(settings)))
+            db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(asdict(part))))
             AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | {LEFT: content_hash(db)})
 
     try:

@@ -19,12 +19,11 @@ from pathway_local.rubrics.pair import BOTH, CHOICE, FLIPPED
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.file_errors import damaged
-from pathway_local.runs.record import from_columns, to_verdict
+from pathway_local.runs.record import TEXTS, TEXTS_BY_NAME, from_columns, to_scores
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import example_ids, raters_of
-from pathway_local.runs.stored_json import TEXTS, TEXTS_BY_NAME
 from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray, Reason
-from pathway_local.verdict import Failure, Number, Verdict
+from pathway_local.verdict import Failure, Number, Score
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are read for
 # comparisons alone: what was chosen in each order.
@@ -274,10 +273,10 @@ class _Gathered:
 
     def _decode(self, scores: str) -> list[tuple[float, ...]]:
         """The numbers of each of the rubric's scores, from a stored verdict. Raises RunDamaged."""
-        verdict = to_verdict(self.path, scores, "{}", "[]")
-        if not verdict.scores.keys() <= self.scores.keys():
+        found = to_scores(self.path, scores)
+        if not found.keys() <= self.scores.keys():
             raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
-        return [_values(verdict, name, declared) for name, declared in self.scores.items()]
+        return [_values(found.get(name), declared) for name, declared in self.scores.items()]
 
     def matrices(self) -> list[RatingsMatrix]:
         """Leave out cases that are neither rated nor in a sample."""
@@ -343,9 +342,8 @@ def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, in
     return design
 
 
-def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, ...]:
+def _values(score: Score | None, declared: ScoreField) -> tuple[float, ...]:
     """The score, its probability-weighted value, its confidence and its mass; NaN for a missing one."""
-    score = verdict.scores.get(name)
     if score is None:
         return (math.nan,) * PARTS
     found = float(score.value), score.expected(declared.special), score.confidence, score.mass

@@ -16,11 +16,10 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
-from pathway_local.runs.record import Record
+from pathway_local.runs.record import TEXTS_BY_NAME, Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import example_ids, rubrics_rated_by
-from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
@@ -179,7 +178,7 @@ class Scores:
         """Return the rubrics' input that a name, or that of its column, means; empty if none, or a kept column."""
         if same_column(asked, _names(self._kept())):
             return ""
-        mapping, _ = remembered_columns(self._run)
+        mapping = remembered_columns(self._run).mapping
         inputs = [name for rubric in self.rubrics.values() for name in rubric.inputs]
         found = [name for name in inputs if same_column(asked, [mapping.get(name, "")])]
         found += [name for fits in (eq, means_the_same) for name in inputs if fits(name, asked)]
@@ -189,7 +188,7 @@ class Scores:
         return [TEXTS_BY_NAME.read(self._run.path, kept) for (kept,) in self._run.database.stream(_METADATA)]
 
     def _refuse_inputs(self, column: str) -> None:
-        _, id_column = remembered_columns(self._run)
+        id_column = remembered_columns(self._run).id
         is_input = self.input_named(column)
         if is_input or (id_column and same_column(column, [id_column])):
             what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"

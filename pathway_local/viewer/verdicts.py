@@ -12,9 +12,8 @@ from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
 from pathway_local.results.reading_list import CaseToRead, Said
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.record import Record
+from pathway_local.runs.record import TEXTS_BY_NAME, Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.scores import MOST_GROUPS, Scores
 from pathway_local.verdict import storable
 
