@@ -245,7 +245,7 @@ def test_schemas_keep_to_what_every_service_takes() -> None:
             "layout": "json",
             "fields": {
                 "verdict": {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}},
-                "part.sure": {"type": "number", "min": 0, "max": 10},
+                "part.sure": {"type": "boolean"},
                 "part.list": {"type": "list", "items": 3},
             },
         }
@@ -254,7 +254,7 @@ def test_schemas_keep_to_what_every_service_takes() -> None:
     assert schema["properties"]["verdict"] == {"type": "string", "enum": ["Fail", "Pass"]}
     part = schema["properties"]["part"]
     assert part["required"] == ["sure", "list"]
-    assert "minimum" not in part["properties"]["sure"] and "maxItems" not in part["properties"]["list"]
+    assert "maxItems" not in part["properties"]["list"]
 
 
 def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
