@@ -25,7 +25,7 @@ CEILINGS = {
     "judging": 2191,
     "statistics": 1788,
     "words": 211,
-    "ratings": 2339,
+    "ratings": 2308,
     "scores": 550,
     "results": 4516,
     "output": 753,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 349,
     "declare": 452,
-    "cli": 2773,
+    "cli": 2654,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -202,7 +202,7 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     for asked, says in (
         (("--out", "other.csv"), "other.csv exists"),
         (("--score", "reason"), "no score is called 'reason'"),
-        (("right",), "a judge is named twice"),
+        (("right",), "2 judges would be the rater 'right'"),
         (("--think=5x",), "--think 5x is not a number of tokens"),
         (("--engine", "vlm"), "no engine is called 'vlm'"),
     ):
@@ -264,7 +264,8 @@ def test_other_commands_refuse_the_run_of_a_self_test(
     RunFile.create(tmp_path / "other.run").close()
     (tmp_path / "c.jsonl").write_text("\n".join(json.dumps(row) for row in rows(4)))
     (tmp_path / "facts.prompty").write_text(RUBRIC)
-    monkeypatch.setattr("pathway_local.viewer.server.install", lambda *_, **__: None)  # it would stay
+    # The filter would stay on the tests.
+    monkeypatch.setattr("pathway_local.viewer.server.install", lambda *_, **__: None)
     typed = typing_in(tmp_path, monkeypatch, capsys)
     for command in COMMANDS:
         said = typed(*command.format("t.run").split())
