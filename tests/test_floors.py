@@ -14,18 +14,18 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 750,
     "system": 740,
-    "rubrics": 3425,
-    "sheets": 2272,
+    "rubrics": 3398,
+    "sheets": 2266,
     "probes": 356,
-    "judges": 1642,
+    "judges": 1555,
     "rendering": 526,
     "sealing": 929,
     "engines": 2294,
     "runs": 2225,
-    "judging": 2336,
+    "judging": 2191,
     "statistics": 1745,
     "words": 211,
-    "ratings": 2341,
+    "ratings": 2308,
     "scores": 550,
     "results": 4505,
     "output": 753,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 349,
     "declare": 452,
-    "cli": 2774,
+    "cli": 2654,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
