@@ -186,7 +186,7 @@ def test_without_a_bad_label_the_headline_says_what_the_labels_can_carry(run: Ru
 def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_path: Path) -> None:
     """The judge failed on a chatbot whose answers are all bad, and forty more cases came after the sample."""
     ids = [f"c-{n}" for n in range(140)]
-    every = cases(ids=ids)
+    every = [*cases(ids=ids[:95], lang="en"), *cases(ids=ids[95:], lang="es")]
     with judged_run(tmp_path / "may.run", rows=[]) as made:
         add(made, "demo", said(*[4] * 70, *[0] * 30, *[1] * 40, ids=ids), rows=every)
         store_draw(made, every[:100], range(0, 100, 2))
@@ -197,7 +197,9 @@ def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_p
     assert (row["cases"], row["bad"]["value"], row["bad_labels"] + row["good_labels"]) == (70, 0, 35)
     assert row["bad_by_people"]["value"] == pytest.approx(1 / 7, abs=0.01)
     assert notes(out, "bad_about")[0].startswith("demo: these figures are about 70 of 140 cases")
-    assert "40 cases are left out of corrected means" in run("agreement", "may.run", "--full").words
+    whole, brief = (run("agreement", "may.run", "--by", "lang", *more).words for more in (["--full"], []))
+    assert "40 cases are left out of corrected means" in whole and "one value of lang has under 10" in whole
+    assert "one value of lang has under 10" not in brief, "es has 40 cases in the table that is shown"
 
 
 def test_each_judge_that_scores_unlabelled_cases_otherwise_is_told_of(run: Run, tmp_path: Path) -> None:

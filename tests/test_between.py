@@ -8,6 +8,7 @@ import pytest
 from taught_run import kept_apart, rubric, taught, taught_run
 
 from pathway_local.errors import PathwayError, UnknownName, UsageError
+from pathway_local.rater import Rater
 from pathway_local.results.agreement_tables import ANALYSIS
 from pathway_local.results.analysis import found_by
 from pathway_local.results.summary import SummaryOptions, summary
@@ -66,6 +67,20 @@ def test_a_gain_is_the_change_of_the_mean_distance_on_cases_that_taught_nothing(
     assert alike.value == change.value and alike.interval.clusters < change.interval.clusters
     turned = row_of(path, between="taught,plain")
     assert turned["key"] == "between_loss" and turned["cases"] == row["cases"]
+
+
+def test_other_settings_than_the_rubric_are_warned_of(tmp_path: Path) -> None:
+    people, judge = drawn_scores(3)
+    path = taught_run(tmp_path / "a.run", {"Ann": people}, [(rubric(), judge), (taught(EXAMPLES), judge)])
+    for think, said in ((512, ["(think was 0, now 512), so the change may come from that"]), (0, [])):
+        with RunFile.open(path) as run, run.database.writing():
+            for id, name, tokens in ((1, "plain", 0), (2, "taught", think)):
+                own = Rater("demo", "judge", name, {"rubric": name, "think": tokens})
+                given = own.spec_json, own.fingerprint, id
+                run.database.execute("UPDATE raters SET spec = ?, fingerprint = ? WHERE id = ?", given)
+        [table], _ = asked(path)
+        told = [Language("en").note(note) for note in table.notes if note.kind == "warning"]
+        assert len(told) == len(said) and all(part in one for part, one in zip(said, told, strict=True))
 
 
 def test_the_same_scores_show_no_gain(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """The doctor finds what is wrong, says how to mend it, and exits with 5."""
 
-import grp
 import json
 import os
 import shutil
@@ -44,7 +43,8 @@ def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
     told = _told(desk, "may.run", "--judge", "tiny")
     assert _problems(told) == []
     assert told["seal"]["found"].startswith("namespace+filter+files")
-    assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
+    assert told["run"]["status"] == told["judge scripted"]["status"] == "ok"
+    assert (told["weights"]["status"], "no hash to compare" in told["weights"]["found"]) == ("note", True)
     assert "3 outcomes by 1 commands" in told["run"]["found"]
     printed = desk.typed("doctor", cases.name)
     assert "no problem was found" in printed.stderr
@@ -68,6 +68,9 @@ def test_what_is_wrong_with_a_run(desk: Desk) -> None:
     desk.work.chmod(0o707)
     told = _told(desk, "may.run", code=5)
     assert _problems(told) == ["run folder, permissions", "audit trail", "judge scripted"]
+    folder = told["run folder, permissions"]
+    assert "other users of this machine can replace files in it" in folder["found"]
+    assert folder["fix"].startswith(f"Run `chmod go-w {desk.work}`")
     assert told["run"]["status"] == "note"
     assert "did not end" in told["run"]["found"]
 
@@ -119,26 +122,6 @@ def test_a_cases_file_that_others_can_read(desk: Desk) -> None:
     assert told["cases file, permissions"]["fix"] == f"chmod 600 {cases.name}"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder to another group: sudo ./scripts/test")
-def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
-    try:
-        group = grp.getgrnam("users").gr_gid
-    except KeyError:
-        pytest.skip("this machine has no group users")
-    cases = desk.cases(1)
-    desk.typed(*desk.judging(cases))
-    _let_others_in(desk)
-    os.chown(desk.work, -1, group)
-    desk.work.chmod(0o775)
-    for name, folder in (("may.run", "run folder, permissions"), (cases.name, "cases folder, permissions")):
-        told = _told(desk, name, code=5)
-        assert _problems(told) == [folder]
-        assert "other users of this machine can replace files in it" in told[folder]["found"]
-        assert told[folder]["fix"].startswith(f"Run `chmod go-w {desk.work}`")
-    desk.work.chmod(0o755)
-    assert _problems(_told(desk, cases.name)) == []
-
-
 def test_a_machine_without_an_engine_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [check.status for check in doctor.version_checks()] == ["ok"]
     monkeypatch.setattr(doctor, "ENGINES", [])
@@ -168,11 +151,10 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._cuda("NVIDIA H200").status == "ok"
 
 
-def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels() -> None:
     less = {Seal(namespace=True): "note", Seal(filter=True, files=True): "note", Seal(files=True): "problem"}
     for seal, status in ({WHOLE: "ok"} | less).items():
-        monkeypatch.setattr(doctor, "try_seal", lambda cuda, seal=seal: (seal, ""))
-        found = doctor._seal([], cuda=False)
+        found = doctor._seal(seal)
         assert (found.status, found.found.partition(":")[0]) == (status, str(seal))
 
 

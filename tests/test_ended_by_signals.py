@@ -116,13 +116,6 @@ def test_what_is_told_to_outlive_its_terminal_does(desk: Desk) -> None:
     assert _left(desk) == ["req.jsonl"]
 
 
-def test_a_batch_file_that_is_killed_half_written_is_private(desk: Desk) -> None:
-    ended = _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], signal.SIGKILL)
-    assert ended == -signal.SIGKILL
-    [part] = desk.work.glob(".*.part")
-    assert _left(desk) == [part.name] and part.stat().st_mode & 0o777 == 0o600
-
-
 def test_what_a_killed_command_has_left_is_told_by_the_doctor_and_by_purge(desk: Desk) -> None:
     ended = _end_while_it_writes(desk, [*SAMPLE, *RUBRIC, "--out", "sheet.xlsx"], signal.SIGKILL, writing=_unpacked)
     assert ended == -signal.SIGKILL

@@ -150,3 +150,30 @@ def test_numbers_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     defined = {line.split()[1].removeprefix("__NR_"): int(line.split()[2]) for line in lines if line.count(" ") == 2}
     newest = max(defined.values())  # of these headers; a kernel's may be newer
     assert {call for call in seccomp.numbers().items() if call[1] <= newest} <= defined.items()
+
+
+STARTS = """
+import os, socket, sys, threading
+from pathway_local.sealing.launch import give_up_sockets, start_process
+
+def can():
+    try:
+        socket.socket().close()
+    except PermissionError:
+        return "no"
+    return "yes"
+
+assert give_up_sockets() and give_up_sockets()  # a dialog does so, and then the command that it types
+seen = []
+thread = threading.Thread(target=lambda: seen.append(can()))
+thread.start()
+thread.join()
+code = "import socket; socket.socket().close(); print('yes')"
+engine = start_process([sys.executable, "-c", code], (), dict(os.environ), "/")
+print(can(), *seen, engine.communicate()[0].decode().strip(), engine.returncode)
+"""
+
+
+def test_threads_give_up_sockets_and_engines_do_not() -> None:
+    done = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["no", "no", "yes", "0"], done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rated_run import add, cases, judged_run
+from rated_run import add, cases, judged_run, scored
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 from typed_here import Run, notes, rows, sentences
 
@@ -181,13 +181,40 @@ def test_several_judges_are_one_family(run: Run, tmp_path: Path) -> None:
     assert max(row["difference"]["level"] for row in found) == pytest.approx(0.975) and len(found) == 2
 
 
-def test_too_few_labels_are_said_and_nothing_is_fitted(run: Run, tmp_path: Path) -> None:
+def test_what_can_not_be_fitted_says_why_and_has_no_row(run: Run, tmp_path: Path) -> None:
     a_run(tmp_path / "may.run", 49)
-    found = run("agreement", "may.run", "--panel", "fitted", "--against", "committee")
-    assert "needs 50 labels of cases that every judge scored (there are 49)" in found.words and found.code == 0
-    assert "no gain" not in found.words
-    panel = ("export", "may.run", "--panel", "fitted", "--against", "committee", "--out", "x.csv")
-    assert run(*panel).code == 2 and not (tmp_path / "x.csv").exists()
+    panel = ("may.run", "--panel", "fitted", "--against", "committee")
+    for more in ((), ("--rater", "demo")):
+        found = run("agreement", *panel, *more, "--json")
+        why = "plain score is not fitted: 49 cases have a label and a score by every judge, under 50."
+        assert found.code == 0 and why in found.words and not rows(found.out, "fitted")
+        assert "fitted" not in [row["rater"] for row in rows(found.out, "raters")]
+    assert run("export", *panel, "--out", "x.csv").code == 2 and not (tmp_path / "x.csv").exists()
+    alone = run("agreement", *panel, "--rater", "committee").words
+    assert "plain score is not fitted: no judge has scored it." in alone
+
+
+@pytest.mark.parametrize(
+    ("scale", "why"),
+    [("1-5, scale: nominal", "its scale has no order"), ("min: 0, max: 21", "its scale has 22 levels, over 21")],
+)
+def test_a_scale_that_can_not_be_fitted_is_named(run: Run, tmp_path: Path, scale: str, why: str) -> None:
+    made = scored("wide", scale.replace("1-5", "min: 1, max: 5"))
+    every = cases(made)
+    with judged_run(tmp_path / "may.run", made, every) as other:
+        add(other, "Ann", {each.id: Verdict({"score": Score(4)}) for each in every}, made, "human", every)
+    assert f"wide score is not fitted: {why}." in run("agreement", "may.run", "--panel", "fitted").words
+
+
+def test_the_changes_of_several_rubrics_are_one_family(run: Run, tmp_path: Path) -> None:
+    every = a_run(tmp_path / "may.run", 100)
+    second = parse_rubric(PLAIN.text.replace("name: plain", "name: second"), "second")
+    with RunFile.open(tmp_path / "may.run") as made:
+        for name, kind, spread in (("demo", "judge", 1), ("committee/Ann", "human", 2)):
+            own = {each.id: Verdict({"score": Score(1 + (each.row * spread) % 5)}) for each in every}
+            add(made, name, own, second, kind, every)
+    found = rows(run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--json").out, "fitted")
+    assert len(found) == 2 and max(row["difference"]["level"] for row in found) == pytest.approx(0.975)
 
 
 def test_another_panel_is_refused_and_so_is_its_name_for_a_rater(run: Run, tmp_path: Path) -> None:

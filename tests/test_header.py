@@ -68,19 +68,6 @@ def test_notes_that_fill_several_columns_end_in_columns_that_are_not_there(tmp_p
     assert "--header-row N" in caught.value.hint
 
 
-def test_a_header_of_two_rows_with_merged_cells(tmp_path: Path) -> None:
-    rows = [
-        ["Pergunta", "Resposta", "Avaliação", None],
-        [None, None, "Nota", "Comentário"],
-        ["Quando abre a biblioteca?", "Às oito.", 4, "bom"],
-        ["Onde pago as propinas?", "No balcão.", 5, None],
-    ]  # fmt: skip
-    path = book(tmp_path / "a.xlsx", rows, "A1:A2", "B1:B2", "C1:D1")
-    cases = CasesFile(path, NEEDED)
-    assert cases.columns == ("Pergunta", "Resposta", "Nota", "Comentário")
-    assert inputs(cases)[0] == {"question": "Quando abre a biblioteca?", "answer": "Às oito."}
-
-
 def test_a_cell_merged_over_rows_belongs_to_each_of_them_and_a_note_says_so(tmp_path: Path) -> None:
     rows = [["Pergunta", "Resposta"], ["Onde?", "Aqui."], [None, "Ali."], ["Quando?", "Já."]]
     cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A3"), NEEDED)

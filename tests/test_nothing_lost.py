@@ -280,12 +280,13 @@ def test_a_run_cut_short_or_with_flipped_bits_is_told_or_read_right(
     _whole(desk, undisturbed)
 
 
-def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
+@pytest.mark.parametrize("in_place", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk, in_place: bool) -> None:
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
     with _sealed(desk, command) as process:
-        fresh = desk.work / "fresh"
-        fresh.write_text(cases.read_text().replace("It is 39.", "It is another."))
+        fresh = cases if in_place else desk.work / "fresh"
+        fresh.write_text(cases.read_text().replace("It is 39.", "It is 93."))
         fresh.replace(cases)
         _, said = process.communicate(timeout=60)
     assert "changed while it was judged" in said
@@ -295,20 +296,6 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
     assert "judged again because their texts changed: 1" in again.stderr
     assert len(outcomes(desk.work / "may.run")) == CASES
     assert superseded(desk.work / "may.run") == 1
-
-
-@pytest.mark.soak
-def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> None:
-    command = _slow(desk, 0.03)
-    cases = desk.work / "cases.jsonl"
-    with _sealed(desk, command) as process:
-        with cases.open("r+") as file:
-            text = file.read().replace("It is 39.", "It is 93.")
-            file.seek(0)
-            file.write(text)
-        _, said = process.communicate(timeout=60)
-    assert "changed while it was judged" in said
-    assert process.returncode == 0
 
 
 @pytest.mark.soak

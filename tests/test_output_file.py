@@ -2,7 +2,6 @@
 
 import errno
 import gc
-import json
 import os
 import signal
 import stat
@@ -12,11 +11,9 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from typed import Desk
 from typing_extensions import Buffer
 
 from pathway_local.errors import OutputExists
-from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system import private_file as output
 
@@ -58,18 +55,6 @@ def test_what_any_killed_writer_has_left_can_be_found(tmp_path: Path, writer: st
     [part] = output.left_parts(tmp_path)
     assert names(tmp_path) == [part.name]
     assert stat.S_IMODE(part.stat().st_mode) == 0o600
-
-
-def test_a_key_that_was_left_is_told_by_the_doctor_and_by_purge(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "d", tmp_path)
-    cases = desk.cases(1)
-    _killed(WRITERS[0], desk.work)
-    [part] = output.left_parts(desk.work)
-    told = {each["name"]: each for each in json.loads(desk.typed("doctor", cases.name, "--json", code=5).stdout)}
-    assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
-    with RunFile.create(desk.work / "may.run"):
-        pass
-    assert str(part) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr
 
 
 @pytest.mark.parametrize("force", [False, True])

@@ -42,18 +42,20 @@ print(first, second, answer, outside(socket.SOCK_STREAM), outside(socket.SOCK_DG
 """
 
 
-def _inside(become: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", INSIDE.replace("BECOME", become)], capture_output=True, text=True)
-
-
 def _namespaces(process: int | str = "self") -> list[Path]:
     return [Path(f"/proc/{process}/ns/{kind}").readlink() for kind in ("net", "user")]
 
 
-def test_inside_loopback_works_and_nothing_else() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INSIDE.replace("BECOME", "")], capture_output=True, text=True, check=True
-    )
+NOBODY = "import ctypes; os.setgid(65534); os.setuid(65534); ctypes.CDLL(None).prctl(4, 1)"
+"""Become an ordinary user, which hides /proc/self until the process is dumpable again (prctl(2), PR_SET_DUMPABLE)."""
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else: sudo ./scripts/test")
+
+
+@pytest.mark.parametrize("become", ["", pytest.param(NOBODY, marks=as_root)])
+def test_inside_loopback_works_and_nothing_else(become: str) -> None:
+    command = [sys.executable, "-c", INSIDE.replace("BECOME", become)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, second, answer, stream, datagram, six, same = done.stdout.split()
     assert (first, second) == ("own", "none")
     assert answer == "near"
@@ -62,27 +64,18 @@ def test_inside_loopback_works_and_nothing_else() -> None:
     assert same == "True"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else: sudo ./scripts/test")
-def test_an_ordinary_user_seals_too() -> None:
-    # Changing the user hides /proc/self from it until it is made dumpable again (prctl(2), PR_SET_DUMPABLE).
-    become = "import ctypes; os.setgid(65534); os.setuid(65534); ctypes.CDLL(None).prctl(4, 1)"
-    done = _inside(become)
-    assert done.stdout.split()[:3] == ["own", "none", "near"], done.stderr
-
-
-def test_where_the_kernel_forbids_it_the_level_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seal._libc, "unshare", lambda flags: -1)
-    before = _namespaces()
-    assert seal.enter_namespace() == "open"
-    assert _namespaces() == before
-
-
-def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fails", ["unshare", "loopback"])
+def test_a_namespace_that_can_not_be_had_leaves_this_process_as_it_was(
+    fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_loopback(name: str, flags: int = 0) -> bytes:
         raise PermissionError(errno.EPERM, "no")
 
     monkeypatch.setattr(seal, "_isolated", lambda: False)
-    monkeypatch.setattr(seal, "_request", no_loopback)
+    if fails == "unshare":
+        monkeypatch.setattr(seal._libc, "unshare", lambda flags: -1)
+    else:
+        monkeypatch.setattr(seal, "_request", no_loopback)
     before = _namespaces()
     assert seal.enter_namespace() == "open"
     assert _namespaces() == before

@@ -58,22 +58,6 @@ def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -
     assert set(mask[ROWS].tolist()) == {12345}
 
 
-def test_a_step_whose_grammars_have_all_ended_allows_every_token(walker: Walker) -> None:
-    from llguidance.torch import allocate_token_bitmask
-
-    from pathway_local.engines.vllm_core import compute_masks_together
-
-    rows = [
-        (Grammar(_advanced(walker, 5), ended=True), 0, True),
-        (Grammar(_advanced(walker, 5), ended=False), 1, False),
-    ]
-    mask = allocate_token_bitmask(len(rows), walker.tokenizer.vocab_size)
-    manager = SimpleNamespace(_grammar_bitmask=mask)
-    compute_masks_together(SimpleNamespace(structured_output_manager=manager))
-    manager.executor_for_fillmask.submit(None, rows).result(timeout=0)
-    assert (mask == -1).all()
-
-
 def test_a_core_that_ends_wakes_who_waits_for_its_results() -> None:
     from pathway_local.engines.vllm_core import CoreKilled, correct
 

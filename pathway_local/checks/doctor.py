@@ -5,7 +5,7 @@ import platform
 import shlex
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail, check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
+from pathway_local.sealing.seal import Seal
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet
@@ -45,20 +46,18 @@ _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 def machine_checks(machine: Machine) -> Iterator[Check]:
     """Check the machine. Takes some seconds, half a minute with a GPU."""
-    on_gpu = bool(machine.gpus) and uses_gpu()
-    cuda: list[str] = []
-    yield checked("seal", lambda: _seal(cuda, cuda=on_gpu))
+    on_gpu, cuda = bool(machine.gpus) and uses_gpu(), "no: the seal could not be tried"
+    try:
+        seal, cuda = try_seal(cuda=on_gpu)
+        yield _seal(seal)
+    except EngineError as error:
+        yield Check("seal", "problem", str(error), "Run `python -m pathway_local.sealing.trial` to see why.")
     yield _gpu(machine)
     if on_gpu:
-        yield _cuda(cuda[0] if cuda else "no: the seal could not be tried")
+        yield _cuda(cuda)
 
 
-def _seal(found: list[str], *, cuda: bool) -> Check:
-    try:
-        seal, on_gpu = try_seal(cuda=cuda)
-    except EngineError as error:
-        return Check("seal", "problem", str(error), "Run `python -m pathway_local.sealing.trial` to see why.")
-    found.append(on_gpu)
+def _seal(seal: Seal) -> Check:
     if not seal.missing:
         said = f"{seal}: the engine reaches no network, no other program's socket, and no file but its own"
         return Check("seal", "ok", said)
@@ -219,31 +218,17 @@ def examine(target: Path | None = None, judge: str | None = None, registry: Path
 
     If something can't be checked, that is itself a problem, and the other checks still run.
     """
-    machine = this_machine()
-    yield from machine_checks(machine)
+    yield from machine_checks(this_machine())
     yield from version_checks()
     judges = Registry({})
     try:
         judges = load_registry(registry)
+        spec = judges.get(judge or USUAL_JUDGE)
+        yield from file_checks(spec, weights_folder(spec))
     except PathwayError as error:
-        yield _problem("registry", error)
-    else:
-        yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE))
+        yield Check("judge", "problem", str(error), error.hint)
     if target is not None:
-        yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
-
-
-def _judge(judges: Registry, name: str) -> Iterator[Check]:
-    spec = judges.get(name)
-    yield from file_checks(spec, weights_folder(spec))
-
-
-def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:
-    try:
-        yield from look()
-    except PathwayError as error:
-        yield _problem(name, error)
-
-
-def _problem(name: str, error: PathwayError) -> Check:
-    return Check(name, "problem", str(error), error.hint)
+        try:
+            yield from run_checks(target, judges) if is_run(target) else cases_checks(target)
+        except PathwayError as error:
+            yield Check("file", "problem", str(error), error.hint)

@@ -169,7 +169,7 @@ def reading_page(run: str, lists: Sequence[ReadingList], columns: Sequence[str],
     return page(
         "read.html",
         say,
-        say("read_title", name=visible(run)),
+        say("titled", kind=say("read_kind"), name=visible(run)),
         made=say.time(now),
         name=visible(run),
         lead=say(f"read_by_{by}"),

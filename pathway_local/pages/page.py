@@ -103,7 +103,7 @@ def spoken(text: object, longest: int) -> Markup:
 
 def caution(rater: str, label: str, say: Language) -> str:
     """Return what a judge's label says of it, which must stand wherever its scores do; empty without a label."""
-    return say("label_warning", rater=visible(rater), label=visible(label)) if label else ""
+    return say.text("notes", "caution", {"rater": rater, "label": label}) if label else ""
 
 
 def passages(texts: Mapping[str, str]) -> tuple[Passage, ...]:

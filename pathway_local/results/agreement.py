@@ -15,7 +15,7 @@ from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.table import Names, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.agreement import agreement_figures
+from pathway_local.statistics.coefficients import agreement_figures
 from pathway_local.statistics.figure import IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")
@@ -33,7 +33,8 @@ class ScoreAgreement:
         combined = [each for each in data.raters if (each.kind, each.rubric) == ("combined", whole.rubric)]
         members = {rater.name: set(rater.members) for rater in combined}
         # The people that judges are compared with are raters, too, even if only judges are named.
-        named = [*options.rater, options.against] if options.rater and options.against else options.rater
+        beside = [options.against, *(rater.name for rater in whole.raters if rater.name == options.panel)]
+        named = [*options.rater, *filter(None, beside)] if options.rater else []
         self.options, self.whole = options, whole
         matrix, left_out = without_picked(whole)
         self.matrix = matrix

@@ -47,6 +47,11 @@ class AgreementOptions(Options):
         return [*self.rater, *([self.against] if self.against else [])]
 
 
+def independence(cluster: str) -> Note:
+    """What counts as independent: the values of the column of clusters, or each case."""
+    return Note("together", {"column": cluster}) if cluster else Note("cases_alone")
+
+
 def people_table(
     matrix: RatingsMatrix, options: AgreementOptions, key: str, columns: Iterable[Column], rows: Sequence[Row],
     notes: Iterable[Note] = (), *, detail: bool = False,

@@ -5,19 +5,18 @@ from dataclasses import replace
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
+from pathway_local.results.against_people import group_error_tables
 from pathway_local.results.agreement import ScoreAgreement
-from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
+from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, independence, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, next_step
 from pathway_local.results.between import between_rubrics
 from pathway_local.results.fitted import with_fitted
-from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.agreement import confusion
-from pathway_local.statistics.coefficients import Coefficient, coefficients
+from pathway_local.statistics.coefficients import Coefficient, coefficients, confusion
 from pathway_local.verdict import plain
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
@@ -39,7 +38,7 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
     if options.panel:
-        data, options, tables = with_fitted(data, rubrics, options)
+        data, tables = with_fitted(data, rubrics, options)
         yield from tables
     check_bad([*data.matrices(rubrics)], options.bad)
     for rubric in rubrics:
@@ -95,7 +94,7 @@ def _raters(found: ScoreAgreement, bad: BadAnswers | None) -> Table:
 
 def _notes(found: ScoreAgreement) -> Iterator[Note]:
     options = found.options
-    yield Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone")
+    yield independence(options.cluster)
     if found.pairs:
         yield Note("for_these_raters")
     yield from found.notices

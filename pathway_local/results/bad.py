@@ -8,16 +8,17 @@ import numpy as np
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
+from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
-from pathway_local.results.sampled_labels import SampledLabels
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import corrected_share
+from pathway_local.statistics.effect import scale_mean
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, Interval, Reason
 from pathway_local.statistics.figure import undefined_estimate as undefined
-from pathway_local.statistics.share import scale_mean, share
+from pathway_local.statistics.intervals import share
 from pathway_local.verdict import Number
 
 UNSCORED = "none of these cases has a score"
@@ -262,7 +263,7 @@ def bad_table(
         told.append((each, [row for row in made if "group" not in row] if judges else []))
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
-            notes.append(Note("hidden_groups", left_out, "note"))
+            notes.append(Note("hidden_groups", left_out))
         notes += [*each.cautions(judges), *each.left_out(told[-1][1])]
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for row in made]

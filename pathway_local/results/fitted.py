@@ -9,40 +9,38 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, Rater
-from pathway_local.results.agreement_options import AgreementOptions, Row
+from pathway_local.results.agreement_options import AgreementOptions, Row, independence
+from pathway_local.results.between import Change, changes
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.table import Column, Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import ANY_SHEET, MatrixRater, RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.effect import Effect, change_effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import linked_clusters
 from pathway_local.statistics.ordinal import cross_fitted, features, middle_of, spread
 from pathway_local.verdict import Value, Verdict, plain
 
 PANEL = "fitted"
-LEAST_LABELS, MOST_LEVELS = 50, 21
+LEAST, MOST_LEVELS = 50, 21
+"""Labels at least, and levels at most."""
 
 
-def with_fitted(
-    data: Scores, rubrics: Sequence[Rubric], options: AgreementOptions
-) -> tuple[Scores, AgreementOptions, list[Table]]:
-    """Return the run with the fitted rater beside its own, options with it, and how it compares with its judges.
+def with_fitted(data: Scores, rubrics: Sequence[Rubric], options: AgreementOptions) -> tuple[Scores, list[Table]]:
+    """Return the run with the fitted rater beside its own, and how it compares with its judges. Raises UsageError.
 
-    Raises UsageError. Every label is compared with a score by a fit that saw no label of its cluster or its texts.
+    Every label is compared with a score by a fit that saw no label of its cluster or its texts.
     """
     _check(data, options)
-    made, raters, tables = dict[str, list[RatingsMatrix]](), list[Rater](), list[Table]()
+    made, raters, found = dict[str, list[RatingsMatrix]](), list[Rater](), list[Change]()
     for rubric in rubrics:
         made[rubric.name] = [_with_column(data, matrix, options) for matrix in data.matrices([rubric])]
-        judges = {each.raters[at].name: None for each in made[rubric.name] for at in _judges(each, options)}
-        raters.append(Rater(PANEL, "combined", rubric.name, {"of": [*judges], "rule": PANEL}))
-        tables += _compared(made[rubric.name], options)
-    named = {"rater": (*options.rater, PANEL)} if options.rater else {}
-    return data.joined(raters, made), options.model_copy(update=named), tables
+        fitted = [each for each in made[rubric.name] if each.raters[-1].name == PANEL]
+        judges = dict.fromkeys(each.raters[at].name for each in fitted for at in _judges(each, options))
+        raters += [Rater(PANEL, "combined", rubric.name, {"of": [*judges], "rule": PANEL})] if fitted else []
+        found += [each for matrix in fitted for each in _changes(without_picked(matrix)[0], options)]
+    return data.joined(raters, made), [*_compared(found, options)]
 
 
 def fitted_cases(data: Scores, options: AgreementOptions) -> tuple[list[str], list[dict[str, Value]]]:
@@ -77,30 +75,43 @@ def _people(matrix: RatingsMatrix, options: AgreementOptions) -> list[int]:
 
 
 def _with_column(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> RatingsMatrix:
-    """Return the matrix with the fitted scores as a further column."""
+    """Return the matrix with the fitted scores as a further column, if it can be fitted."""
     chances = _chances(data, matrix, options)
     given, expected = middle_of(chances, np.array(matrix.scale)), chances @ np.array(matrix.scale)
+    if not (known := int(np.isfinite(given).sum())):
+        return matrix
     column = {"given": given, "expected": expected, "confidence": chances.max(axis=1), "mass": given * np.nan}
     column |= {"orders": np.zeros(len(given), np.int64), "sheets": np.full(len(given), ANY_SHEET)}
-    known = int(np.isfinite(given).sum())
     rater = MatrixRater(PANEL, "combined", on_scale=True, verdicts=known, failures=0, other_texts=0)
     wider: dict[str, Any] = {name: np.column_stack([getattr(matrix, name), own]) for name, own in column.items()}
     return replace(matrix, raters=(*matrix.raters, rater), **wider)
 
 
 def _chances(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> FloatArray:
-    """Return the probability of each level for each case, (cases, levels); NaN, and a notice, without enough labels."""
+    """Return each case's chances of the levels, (cases, levels); NaN, and a notice why, where nothing is fitted."""
     levels, judges = np.array(matrix.scale), _judges(matrix, options)
     scores = matrix.on_scale[:, _people(matrix, options)]
     given = [np.nan_to_num(spread(each, levels)) for each in scores.T]
     targets = np.sum([np.zeros((len(scores), len(levels))), *given], axis=0)
     targets /= np.maximum(targets.sum(axis=1), 1)[:, None]
     labels = int(np.sum((targets.sum(axis=1) > 0) & np.isfinite(matrix.on_scale[:, judges]).all(axis=1)))
-    if labels < LEAST_LABELS or not judges or matrix.nominal or len(levels) > MOST_LEVELS:
-        told = {"rubric": matrix.rubric, "score": matrix.score, "count": labels if judges else 0}
-        data.notices.append(Note("not_fitted", told | {"least": LEAST_LABELS, "most": MOST_LEVELS}, "warning"))
+    if why := _why_not(matrix, len(judges), labels):
+        told = {"rubric": matrix.rubric, "score": matrix.score, "why": why}
+        data.notices.append(Note("not_fitted", told, "warning"))
         return np.full(targets.shape, np.nan)
     return cross_fitted(_features(data, matrix, judges), targets, _linked(matrix, options))
+
+
+def _why_not(matrix: RatingsMatrix, judges: int, labels: int) -> str:
+    """Return why a score can't be fitted; empty if it can."""
+    if matrix.nominal:
+        return "its scale has no order"
+    if len(matrix.levels) > MOST_LEVELS:
+        return Reason("its scale has {levels} levels, over {most}", levels=len(matrix.levels), most=MOST_LEVELS)
+    if not judges:
+        return "no judge has scored it"
+    few = Reason("{labels} cases have a label and a score by every judge, under {least}", labels=labels, least=LEAST)
+    return few if labels < LEAST else ""
 
 
 def _linked(matrix: RatingsMatrix, options: AgreementOptions) -> IntArray:
@@ -129,26 +140,20 @@ def _features(data: Scores, matrix: RatingsMatrix, judges: Sequence[int]) -> Flo
     )
 
 
-def _compared(matrices: Sequence[RatingsMatrix], options: AgreementOptions) -> Iterator[Table]:
-    """Yield how far the fitted scores and each judge's are from people's, on the same labelled cases (Holm)."""
-    found = [each for matrix in matrices for each in _changes(without_picked(matrix)[0], options)]
-    rows, notes = list[Row](), list[Note]()
-    for (row, two, _), change in zip(found, at_holm_levels([change for *_, change in found]), strict=True):
-        rows.append(
-            {**row, "judge_distance": two[0].estimate(), "fitted_distance": two[1].estimate(), "difference": change}
-        )
-        told = {"people": options.against or Note("people"), "change": change}
-        key = {"first": "fitted_loss", "second": "fitted_gain"}.get(change.shown or "", "fitted_none")
-        notes.append(Note(key, {**told, **row, "before": two[0].value, "after": two[1].value}, "answer"))
+def _compared(found: Sequence[Change], options: AgreementOptions) -> Iterator[Table]:
+    """Yield for each rubric how far fitted scores and each judge's are from people's, all as one family."""
+    distances, answers = ("judge_distance", "fitted_distance"), ("fitted_loss", "fitted_gain", "fitted_none")
+    told = [*changes(found, distances, answers, options.against or Note("people"))]
     columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
-    columns += [Column(name, "estimate") for name in ("judge_distance", "fitted_distance", "difference")]
-    if rows:
-        notes.append(Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone"))
-        yield Table(PANEL, {"rubric": matrices[0].rubric, "family": len(rows)}, columns, rows, notes)
+    columns += [Column(name, "estimate") for name in (*distances, "difference")]
+    for rubric in dict.fromkeys(each.table for each in found):
+        rows, notes = [row for own, row, _ in told if own == rubric], [note for own, _, note in told if own == rubric]
+        about: dict[str, object] = {"rubric": rubric, "family": len(found)}
+        yield Table(PANEL, about, columns, rows, [*notes, independence(options.cluster)])
 
 
-def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[tuple[Row, list[Effect], Effect]]:
-    """Yield a judge's distance from people's mean and that of the fitted scores, the last column, and the change."""
+def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[Change]:
+    """Yield how far each judge is from people's mean, and the fitted scores, which are the last column."""
     mean = mean_of_people(matrix.on_scale[:, _people(matrix, options)])
     for judge in _judges(matrix, options):
         apart: FloatArray = np.abs(matrix.on_scale[:, [judge, -1]] - mean[:, None])
@@ -156,4 +161,4 @@ def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[tuple
         clusters = matrix.clusters(options.cluster)[both] if options.cluster else None
         row: Row = {"score": matrix.score, "judge": matrix.raters[judge].name, "cases": int(both.sum())}
         if both.any():
-            yield row, [mean_effect(own, clusters) for own in apart[both].T], change_effect(apart[both], clusters)
+            yield Change(matrix.rubric, row, apart[both], clusters)

@@ -12,9 +12,9 @@ from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.analysis import Against, Analysis, Between, Cluster, PairBy, Raters, Rubric
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
+from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.mistakes import mistakes
-from pathway_local.results.sampled_labels import SampledLabels
 from pathway_local.results.table import Cell, Column, ColumnKind, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores

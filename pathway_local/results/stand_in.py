@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES, REPEATS, raters_named
+from pathway_local.rater import JUDGES
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import Row
 from pathway_local.results.table import Names
@@ -40,28 +40,23 @@ class _Answer:
     """The people and judges of one score, and what their figures mean."""
 
     def __init__(self, found: ScoreAgreement) -> None:
-        self.found = found
-        scored = [rater for rater in found.raters if rater.verdicts]
-        humans = [rater.name for rater in scored if rater.kind == "human"]
-        against = found.options.against
-        self.people = raters_named(against, [rater.name for rater in scored]) if against else humans
-        self.no_people = [rater.name for rater in scored if rater.name in self.people and rater.kind in JUDGES]
-        self.repeating = [rater.name for rater in scored if rater.name in self.people and rater.kind in REPEATS]
-        own = [rater.name for rater in scored if rater.kind in JUDGES and rater.name not in self.people]
-        self.judges = found.people.names(found.people.judges) if found.people.benchmark else own
+        people, raters = found.people, found.matrix.raters
+        self.found, self.people, self.repeating = found, people.names(people.reference), people.repeating
+        self.no_people = people.names([at for at in people.reference if raters[at].kind in JUDGES])
+        compared = [at for at in people.judges if people.benchmark or raters[at].kind in JUDGES]
+        self.judges = people.names(compared)
         self.named: Said = self.judges or Note("some_judges")
-        self.alpha = None if self.repeating or self.no_people else self._alpha()
-
-    def _alpha(self) -> Estimate | None:
-        """How well several people agree among themselves."""
-        for each in self.found.sets if len(self.people) > 1 else ():
-            if isinstance(each["members"], Names) and set(each["members"].names) == set(self.people):
-                return _figure(each, self.alpha_name)
-        return None
+        self.alpha_name = "alpha_nominal" if found.matrix.nominal else "alpha_ordinal"
+        # How well several people agree among themselves.
+        among = {each["members"].names: each for each in found.sets if isinstance(each["members"], Names)}
+        own = among.get(tuple(self.people)) if len(self.people) > 1 else None
+        self.alpha = _figure(own, self.alpha_name) if own and not (self.repeating or self.no_people) else None
 
     def sentences(self) -> Iterator[Note]:
         if not self.people:
-            yield Note("nobody_shows", {"why": self._why_nobody(), "judges": self.named})
+            key = "nobody_named" if self.found.options.rater else "nobody_scored"
+            why = Note("no_ratings_count" if any(rater.kind == "human" for rater in self.found.raters) else key)
+            yield Note("nobody_shows", {"why": why, "judges": self.named})
             if len(self.judges) > 1:
                 yield Note("wrong_together")
         elif self.no_people:
@@ -77,15 +72,6 @@ class _Answer:
         if self.alpha and not isinstance(self.alpha.value, Undefined):
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
             yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
-
-    def _why_nobody(self) -> Note:
-        if any(rater.kind == "human" for rater in self.found.raters):
-            return Note("no_ratings_count")
-        return Note("nobody_named" if self.found.options.rater else "nobody_scored")
-
-    @property
-    def alpha_name(self) -> str:
-        return "alpha_nominal" if self.found.matrix.nominal else "alpha_ordinal"
 
     def _standings(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
@@ -116,7 +102,7 @@ class _Answer:
     def _constant(self) -> Iterator[tuple[str, Reason]]:
         """Yield the judges that gave one score to all cases, though people gave several to these."""
         matrix = self.found.matrix
-        people = matrix.given[:, [matrix.columns(name)[0] for name in self.people]]
+        people = matrix.given[:, self.found.people.reference]
         for judge in self.judges:
             own = matrix.given[:, matrix.columns(judge)[0]]
             given = np.unique(own[np.isfinite(own)])
@@ -124,12 +110,11 @@ class _Answer:
                 yield judge, Reason("{rater} gave {value:g} every time", rater=judge, value=float(given[0]))
 
     def _why_untested(self, judges: Sequence[str]) -> Note:
-        told: dict[str, object] = {"people": self.people, "judges": judges}
+        told: dict[str, object] = {"people": self.people, "judges": judges, "raters": self.repeating}
         if not self.judges:
             return Note("people_alone" if self.found.options.rater else "no_judge_people_alone", told)
-        if self.repeating:
-            return Note("untested_repeating", told | {"raters": self.repeating})
-        return Note("untested_one" if len(self.people) == 1 else "untested_nominal", told)
+        one = "untested_one" if len(self.people) == 1 else "untested_nominal"
+        return Note("untested_repeating" if self.repeating else one, told)
 
     def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[Row]:
         return [pair for pair in self.found.pairs if pair["first"] in first and pair["second"] in second]

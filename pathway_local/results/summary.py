@@ -179,7 +179,7 @@ def _failed(trouble: Trouble) -> dict[str, Cell]:
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
     hidden = {group.group for group in groups if by and 0 < group.verdicts < smallest}
     if hidden:
-        yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
+        yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest})
 
 
 def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:

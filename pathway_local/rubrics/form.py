@@ -14,7 +14,6 @@ from pathway_local.rubrics.fields import (
     BooleanField,
     ChoiceField,
     EchoField,
-    NumberField,
     ScoreField,
     TextField,
 )
@@ -23,7 +22,7 @@ from pathway_local.rubrics.lists import TextListField, VerdictListField
 from pathway_local.verdict import Number, Value
 
 AnyField = Annotated[
-    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | VerdictListField,
+    TextField | ScoreField | EchoField | ChoiceField | BooleanField | TextListField | VerdictListField,
     Field(discriminator="type"),
 ]
 

@@ -31,9 +31,6 @@ OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
 FLAGS = {"encoding": "--encoding", "header_row": "--header-row", "title": "--sheet"}
 """Options that say how to read a file."""
 
-Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
-"""Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
-
 NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 """Every row of a sheet with the cells to add to it; None for a blank row."""
 
@@ -78,11 +75,15 @@ S = TypeVar("S", bound=Sheet)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A further sheet of a workbook."""
+    """Rows below named columns: a file, or a sheet of a workbook."""
 
     title: str
     columns: Sequence[str]
     rows: Iterable[Mapping[str, Value]]
+
+
+Writer = Callable[[BinaryIO, Iterator[Page]], int]
+"""Writes the first page to a file, a workbook all of them; returns how many texts were cut to fit their cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,13 @@ class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. `options`
-    are those of FLAGS that `read` takes as arguments. A kind with several sheets in a file has `write_pages`.
+    are those of FLAGS that `read` takes as arguments.
     """
 
     read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     options: Collection[str] = ()
-    write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rated_run import add, cases, judged_run, said, store_draw
 from scipy import stats
 from typed_here import Run, notes
 
-from pathway_local.results.sampled_labels import unlike
+from pathway_local.results.corrected_mean import reliability_points, unlike
 from pathway_local.words.language import Language
 
 
@@ -40,3 +42,26 @@ def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> No
     assert "1.95 points higher than the others (95% interval 1.78 to 2.12), so" in say.note(told)
     assert not [*unlike(np.full(40, 3.0), ~missing, missing, "demo")]
     assert not [*unlike(high, ~missing, missing & (np.arange(40) == 0), "demo")], "one case says nothing"
+
+
+pairs = st.lists(st.tuples(st.floats(1, 5).map(lambda x: round(x, 2)), st.integers(1, 5)), min_size=2, max_size=40)
+
+
+@settings(deadline=None, max_examples=60)
+@given(pairs)
+def test_bins_hold_every_case_once_in_order_and_keep_equals_together(cases: list[tuple[float, int]]) -> None:
+    expected, people = np.array(cases, dtype=float).T
+    points = [*reliability_points(np.append(expected, np.nan), np.append(people, 3.0))]
+    counts, middles, means = ([each[name] for each in points] for name in ("cases", "expected", "given_by_people"))
+    assert sum(counts) == len(cases) and len(counts) <= max(1, len(cases) // 10)
+    assert [*middles] == sorted(middles)
+    assert np.average(middles, weights=counts) == pytest.approx(expected.mean())
+    assert np.average([float(str(each.value)) for each in means], weights=counts) == pytest.approx(people.mean())
+
+
+def test_bins_are_of_equal_size_where_no_scores_are_equal() -> None:
+    expected = np.random.default_rng(3).permutation(200) / 50
+    points = [*reliability_points(expected, np.round(expected))]
+    assert [each["cases"] for each in points] == [20] * 10
+    assert points[0]["expected"] == pytest.approx(np.sort(expected)[:20].mean())
+    assert [*reliability_points(np.array([np.nan]), np.array([1.0]))] == []
