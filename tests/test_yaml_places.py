@@ -19,7 +19,7 @@ def test_a_type_that_does_not_exist_is_named_and_cut(tag: str) -> None:
 
 def test_our_own_files_pass_the_checks_that_reading_them_leaves_out() -> None:
     files = sorted(Path(*pathway_local.__path__).rglob("*.yaml"))
-    assert len(files) > 8
+    assert files
     for file in files:
         assert load_ours(file) == load_yaml(file.read_text("utf-8"), file.name, UsageError), file.name
 
