@@ -23,9 +23,10 @@ from pathway_local.case import part_of_case, rank
 from pathway_local.errors import PathwayError, RaterChanged
 from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import prepare
+from pathway_local.judging.progress import Watcher
 from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, check_content, content_hash

@@ -18,8 +18,7 @@ from pathway_local.results.label_design import own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import corrected_difference
-from pathway_local.statistics.effect import Effect, difference_effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.effect import Effect, at_holm_levels, difference_effect, mean_effect, scale_mean
 from pathway_local.statistics.figure import (
     BoolArray,
     Estimate,
@@ -31,7 +30,6 @@ from pathway_local.statistics.figure import (
 )
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import linked_clusters
-from pathway_local.statistics.share import scale_mean
 from pathway_local.system.options import Options, Says
 
 

@@ -13,8 +13,9 @@ from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import HELD, TO_FIRST, TURNED, RatingsMatrix, Trouble
 from pathway_local.scores.scores import Scores
+from pathway_local.statistics.effect import scale_mean
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, undefined_estimate
-from pathway_local.statistics.share import scale_mean, share
+from pathway_local.statistics.intervals import share
 from pathway_local.verdict import Number
 
 SHOWN_FAILURES = 10
