@@ -120,8 +120,7 @@ def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Pat
     folder = store_judge(tmp_path / "sound", LLAMA)
     said = run("check", folder)
     assert said.code == 0, said.out
-    assert "problem" not in said.out
-    assert _row(said, "weights")[1] == "ok"
+    assert "PROBLEM" not in said.out and "ok      weights: " in said.out
     assert "<|start_header_id|>assistant<|end_header_id|>" in said.out
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
@@ -137,10 +136,10 @@ def refused(tmp_path: Path) -> Path:
 def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, refused: Path) -> None:
     said = run("check", "mine", "--models", refused)
     assert said.code == 5
-    assert _row(said, "system turn")[1] == "problem"
+    assert "PROBLEM system turn: " in said.out
     assert "Put `mine: {system: fold}` into your models.yaml" in said.out
     found = json.loads(run("check", "mine", "--models", refused, "--json").out)
-    assert {"check": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
+    assert {"name": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
     assert {check["status"] for check in found["checks"]} >= {"ok", "problem"}
     assert run("check", refused.parent / "gemma").code == 0
 

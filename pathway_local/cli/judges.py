@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 import yaml
 
 from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, Force, Full, Models, Out, option, options_of
-from pathway_local.cli.terminal import data, notice, print_json, talk
+from pathway_local.cli.terminal import data, notice, print_json, print_text, show_check, talk
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
@@ -83,18 +84,13 @@ def check(
     talk.say(f"checking {folder}")
     checks, prompt = check_judge(spec, folder)
     if as_json:
-        told = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in checks]
+        told = list(map(asdict, checks))
         print_json({"judge": spec.name, "folder": str(folder), "checks": told, "prompt": prompt})
-    else:
-        data.show_table(spec.name, ["check", "", "found"], [[c.name, c.status, c.found] for c in checks], left=3)
-        # Below the table, not in it: a command broken over lines can't be pasted.
-        for c in checks:
-            if c.fix:
-                data.say(f"{c.name}: {c.fix}")
-        if prompt:
-            data.say("The prompt of a sample case, as the judge gets it", "bold")
-            data.say(prompt, lines=True)
-    if any(c.status == "problem" for c in checks):
+    for each in [] if as_json else checks:
+        show_check(each)
+    if prompt and not as_json:
+        print_text("The prompt of a sample case, as the judge gets it", prompt)
+    if any(each.status == "problem" for each in checks):
         raise typer.Exit(EngineError.exit_code)
 
 
