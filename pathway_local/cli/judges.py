@@ -28,14 +28,11 @@ Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a
 
 
 @app.with_examples("pathway-local judges list", name="list")
-def list_judges(models: Models = None, as_json: AsJson = False) -> None:
+def list_judges(models: Models = None) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
-    cards = list(judge_cards(load_registry(models), machine))
-    if as_json:
-        print_json([card.as_json() for card in cards])
-        return
-    data.show_table("", ["judge", "licence", "thinks", "here", "fits", "GB"], [_row(card) for card in cards], left=5)
+    rows = [_row(card) for card in judge_cards(load_registry(models), machine)]
+    data.show_table("", ["judge", "licence", "thinks", "here", "fits", "GB"], rows, left=5)
     talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
     talk.say("`pathway-local judges show JUDGE` shows its size, its context and the smallest GPU for it.")
 
@@ -48,15 +45,12 @@ def _row(card: JudgeCard) -> list[str]:
 
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
-def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
+def show(name: Name, models: Models = None) -> None:
     """Show a judge's entry and what its folder adds."""
     spec = load_registry(models).get(name)
     if spec.origin == FOLDER:
         weights_folder(spec)
     card = judge_card(spec, this_machine())
-    if as_json:
-        print_json(card.as_json())
-        return
     data.say(yaml.safe_dump({spec.name: card.entry}, sort_keys=False, allow_unicode=True, width=110), lines=True)
     if spec.gated:
         data.say(
