@@ -108,7 +108,7 @@ def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Pat
     folder = store_judge(tmp_path / "sound", LLAMA)
     said = run("check", folder)
     assert said.code == 0, said.out
-    assert "PROBLEM" not in said.out and "ok      weights: " in said.out
+    assert "PROBLEM" not in said.out and "note    weights: " in said.out, "an entry without a hash"
     assert "<|start_header_id|>assistant<|end_header_id|>" in said.out
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
@@ -151,6 +151,10 @@ def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> No
         assert "line 3, column 3: mine.contxt: no such key" in said.err
 
 
-def test_show_of_a_folder_without_a_model_says_what_is_missing(run: Run, tmp_path: Path) -> None:
-    said = run("show", tmp_path)
-    assert (said.code, "holds no config.json" in said.err, said.out) == (5, True, "")
+def test_what_is_missing_is_told_and_not_fetched(run: Run, tmp_path: Path) -> None:
+    for command, fix in (
+        (("check", "qwen3-8b"), "judges fetch qwen3-8b"),
+        (("show", tmp_path), "holds no config.json"),
+    ):
+        said = run(*command)
+        assert (said.code, said.out, fix in said.err) == (5, "", True)

@@ -18,7 +18,7 @@ from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -71,7 +71,7 @@ def purge(
     counted = "one case" if len(chosen) == 1 else f"{len(chosen):,} cases" if chosen else "its cases"
     _need_yes("everything that raters wrote" if text else f"everything about {counted}", run, yes=yes)
     what: What = "all" if everything else TEXT
-    removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
+    removed = purge_run(run, chosen or what, sys.argv, notice)
     told = [f"{count} {SAID.get(name, name)}" for name, count in removed.items() if count]
     talk.say(f"removed: {', '.join(told) or 'nothing'}", prose=True)
     for line in f"{STAYS if everything else ''}\n{OUT_OF_REACH}".strip().splitlines():
