@@ -9,8 +9,9 @@ from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.terminal import complain, data
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.private_process import INTERRUPTED

@@ -11,10 +11,10 @@ from typed_here import Run, sentences, typing_in
 from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
-from pathway_local.judging.job import Watcher
+from pathway_local.judging.job import run_self_test
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.recorder import Tally
-from pathway_local.judging.self_test import run_self_test
+from pathway_local.judging.progress import Watcher
 from pathway_local.passes import EngineConfig
 from pathway_local.probes.drawing import self_test
 from pathway_local.probes.probe_list import PROBES

@@ -12,8 +12,8 @@ import yaml
 from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, Force, Full, Models, Out, option, options_of
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError
-from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
+from pathway_local.judges.placement import JudgeCard, judge_card
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan, read_plan
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -30,7 +30,7 @@ Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a
 def list_judges(models: Models = None, as_json: AsJson = False) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
-    cards = list(judge_cards(load_registry(models), machine))
+    cards = [judge_card(entry, machine) for entry in load_registry(models)]
     if as_json:
         print_json([card.as_json() for card in cards])
         return
@@ -124,7 +124,7 @@ def test(
     from pathway_local.cli.analyses import check_out, deliver
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
-    from pathway_local.judging.self_test import run_self_test
+    from pathway_local.judging.job import run_self_test
     from pathway_local.probes.drawing import self_test
     from pathway_local.results.self_test import self_test_table
     from pathway_local.scores.scores import Scores

@@ -14,8 +14,7 @@ from pathway_local.results.label_design import without_picked
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.effect import change_effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.effect import at_holm_levels, change_effect, mean_effect
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
 from pathway_local.statistics.human_benchmark import compare_judges, mean_of_people
 

@@ -11,7 +11,7 @@ from typing import Any
 from judge_samples import RUBRICS, judge_samples, sample_file
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.judging.job import Watcher
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
