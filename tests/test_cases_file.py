@@ -133,13 +133,6 @@ def test_a_case_s_text_is_no_name_of_a_column(make: Make, make_workbook: Make) -
     assert inputs(named) == [("Where is it?", "Here.")]
 
 
-@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
-def test_encodings(make: Make, codec: str, name: str) -> None:
-    text = "question,answer\nÜber 😀?,ja\n" if name == "a.csv" else '{"question": "Über 😀?", "answer": "ja"}\n'
-    assert inputs(make(name, text.encode(codec))) == [("Über 😀?", "ja")]
-
-
 UMLAUTS = "question,answer\nWoher?,“Süd” – für 5 €\nWas heißt „Crème“?,Größe\n"
 
 
@@ -253,16 +246,6 @@ def test_a_quote_that_never_closes_takes_in_only_so_many_lines(make: Make, monke
     found = list(make("a.csv", 'question,answer\n"open,x\n' + "q,a\n" * 60))
     assert isinstance(found[0], BadRow) and "lines, perhaps from a quote that never closes" in found[0].reason
     assert len(found) == 61 and all(isinstance(item, Case) for item in found[1:])
-
-
-def test_rows_without_anything_are_counted_apart(make: Make) -> None:
-    cases = make("a.csv", "\n,,\nquestion,answer,x\nq,a,\n,,\n\n")
-    assert len(list(cases)) == 1 and blank_rows(cases) == 2
-
-
-def test_mixed_line_ends(make: Make) -> None:
-    cases = make("a.csv", "question,answer\r\nq,a\nr,b\rs,c")
-    assert inputs(cases) == [("q", "a"), ("r", "b"), ("s", "c")]
 
 
 def test_jsonl_values_become_text(make: Make) -> None:
