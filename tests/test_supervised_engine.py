@@ -337,20 +337,18 @@ def _no_room(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize(
-    ("fails", "hint"), [("os.pipe", "ulimit -n"), ("subprocess.Popen", "ulimit -u"), ("tempfile.mkdtemp", "in TMPDIR")]
-)
+@pytest.mark.parametrize("fails", ["os.pipe", "subprocess.Popen", "tempfile.mkdtemp"])
 def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str, hint: str
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("pathway_local.engines.process.LONGEST_FOLDER", 200)
     held = len(list(Path("/proc/self/fd").iterdir()))
     with monkeypatch.context() as broken:
         broken.setattr(fails, _no_room)
-        with pytest.raises(EngineError, match=r"for the engine.*: No space left on device") as raised:
+        with pytest.raises(EngineError, match="for the engine: No space left on device") as raised:
             begin()
-    assert hint in raised.value.hint
+    assert "ulimit -n" in raised.value.hint and "in TMPDIR" in raised.value.hint
     assert len(list(Path("/proc/self/fd").iterdir())) == held
     assert list(tmp_path.iterdir()) == []
 
