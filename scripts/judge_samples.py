@@ -6,11 +6,12 @@ from pathlib import Path
 
 from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.terminal import complain, data, talk
+from pathway_local.cli.terminal import complain, data
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.private_process import INTERRUPTED
@@ -22,20 +23,26 @@ MEANT = "meant_"
 """A column meant_SCORE holds the value that SCORE should have."""
 
 
-def judge_samples(run: Path, folder: Path = SAMPLES) -> int:
-    """Judge the sample file of each rubric in `folder`; the exit code. Raises PathwayError."""
-    progress, failures = JobProgress(), 0
-    files = {rubric: next(folder.glob(f"{rubric}.*")) for rubric in RUBRICS}
-    read_privately(*files.values())
-    with EngineCache() as loaded, listening(progress):
-        for rubric, cases in files.items():
-            if progress.stopped():
-                return INTERRUPTED
-            talk.print(f"judging {cases.name}")
-            plan = Plan(cases, run, rubric=[load_rubric(rubric)], judge=["demo"], keep=None)
-            failures += sum(tally.failures.total() for tally in run_job(plan, progress, sys.argv, loaded))
-            progress.end()
-    return INTERRUPTED if progress.stopped() else min(failures, 1)
+def sample_file(rubric: str, folder: Path = SAMPLES) -> Path:
+    """Return the sample file of a rubric."""
+    return next(folder.glob(f"{rubric}.*"))
+
+
+def judge_samples(run: Path, watcher: Watcher, folder: Path = SAMPLES, models: Path | None = None) -> int:
+    """Judge the sample cases of each rubric in `folder` until the watcher stops; return how many failed.
+
+    Raises PathwayError.
+    """
+    failures = 0
+    with EngineCache() as loaded:
+        for rubric in RUBRICS:
+            if not watcher.stopped():
+                cases = sample_file(rubric, folder)
+                watcher.notice(f"judging {cases.name}")
+                plan = Plan(cases, run, rubric=[load_rubric(rubric)], judge=["demo"], keep=None, models=models)
+                failures += sum(tally.failures.total() for tally in run_job(plan, watcher, sys.argv, loaded))
+                watcher.end()
+    return failures
 
 
 def meant_scores(run: Path) -> str:
@@ -54,13 +61,22 @@ def meant_scores(run: Path) -> str:
     return "\n".join(["Verdicts of the demo judge with the meant score:", *rows])
 
 
-if __name__ == "__main__":
-    where = Path(sys.argv[1])
+def main(run: Path, folder: Path = SAMPLES) -> int:
+    """Judge the samples, print how often the judge was right, and return the exit code."""
+    progress = JobProgress()
     try:
-        code = judge_samples(where, *map(Path, sys.argv[2:]))
+        read_privately(*(sample_file(rubric, folder) for rubric in RUBRICS))
+        with listening(progress):
+            code = min(judge_samples(run, progress, folder), 1)
     except PathwayError as error:
         complain(error)
         code = error.exit_code
-    if where.exists() and code != INTERRUPTED:
-        data.print(meant_scores(where), end="\n\n")
-    sys.exit(code)
+    if progress.stopped():
+        return INTERRUPTED
+    if run.exists():
+        data.print(meant_scores(run), end="\n\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:])))

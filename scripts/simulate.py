@@ -18,17 +18,14 @@ from scipy.special import expit
 
 from pathway_local.results.comparison import paired_difference
 from pathway_local.results.ranking import above
-from pathway_local.statistics.agreement import agreement_figures
-from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.coefficients import COEFFICIENTS, agreement_figures
 from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
-from pathway_local.statistics.effect import difference_effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.effect import at_holm_levels, difference_effect, mean_effect, scale_mean
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import hand_over
 from pathway_local.statistics.human_benchmark import human_benchmark
 from pathway_local.statistics.needed import labels_for_width
 from pathway_local.statistics.ordinal import cross_fitted, features
-from pathway_local.statistics.share import scale_mean
 
 Numbers = NDArray[np.float64]
 Once = Callable[[np.random.Generator], bool | None]

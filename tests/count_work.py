@@ -17,7 +17,6 @@ from pathway_local.engines.vllm import VllmEngine
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.recorder import Recorder
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
@@ -90,9 +89,7 @@ def counted(
     with RunFile.create(folder / f"{detail}.run") as run:
         store_rubric(run, rubric)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
-        tally = JudgingLoop(Recorder(run, "c.csv"), [rater], Pool(lambda: engine, tokenizer, CONTEXT)).judge(
-            iter(cases)
-        )
+        tally = JudgingLoop(run, "c.csv", [rater], Pool(lambda: engine, tokenizer, CONTEXT)).judge(iter(cases))
     from pathway_local.engines.vllm_core import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))

@@ -34,6 +34,7 @@ class Family:
 
 
 PREFIXES: tuple[Literal["prepend", "first", "always"], ...] = ("prepend", "first", "always")
+_SWITCH: dict[str, Any] = {"off_by": {"enable_thinking": False}, "on_by": {"enable_thinking": True}}
 FAMILIES = (
     Family(
         "qwen",
@@ -43,9 +44,7 @@ FAMILIES = (
         "{% if add_generation_prompt %}<|im_start|>assistant\n"
         "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=ThinkingSpec(
-            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, start="<think>\n", end="</think>"
-        ),
+        thinking=ThinkingSpec(**_SWITCH, start="<think>\n", end="</think>"),
     ),
     Family(
         "llama",
@@ -96,13 +95,7 @@ FAMILIES = (
         "{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}{% endif %}",
         metaspace=True,
         end_of_turn=("<turn|>",),
-        thinking=ThinkingSpec(
-            off_by={"enable_thinking": False},
-            on_by={"enable_thinking": True},
-            start="<|channel>thought\n",
-            end="<channel|>",
-            close="<channel|>",
-        ),
+        thinking=ThinkingSpec(**_SWITCH, start="<|channel>thought\n", end="<channel|>", close="<channel|>"),
     ),
     Family(
         "harmony",
@@ -130,9 +123,7 @@ FAMILIES = (
         "{% endfor %}{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>"
         "{% if enable_thinking %}<think>\n{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=ThinkingSpec(
-            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
-        ),
+        thinking=ThinkingSpec(**_SWITCH, end="</think>", close="</think>\n"),
     ),
     Family(
         "glm",
@@ -142,9 +133,7 @@ FAMILIES = (
         "{% if add_generation_prompt %}<|assistant|>"
         "{% if enable_thinking is defined and not enable_thinking %}</think>{% else %}<think>{% endif %}{% endif %}",
         added=("<think>", "</think>"),
-        thinking=ThinkingSpec(
-            off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
-        ),
+        thinking=ThinkingSpec(**_SWITCH, end="</think>", close="</think>\n"),
     ),
     *(
         Family(

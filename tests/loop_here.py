@@ -8,7 +8,6 @@ from scripted_engine import ScriptedEngine
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.recorder import Recorder
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
@@ -43,9 +42,7 @@ def judging(
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle, context=room), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples, orders)
-    own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
-    recorder = Recorder(run, "x.csv", **own)  # type: ignore[arg-type]
-    return JudgingLoop(recorder, [local], pool, window=16, **options)  # type: ignore[arg-type]
+    return JudgingLoop(run, "x.csv", [local], pool, window=16, **options)  # type: ignore[arg-type]
 
 
 def stored(run: RunFile) -> dict[str, Record]:

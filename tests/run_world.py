@@ -13,8 +13,6 @@ CASES = [f"pupil-{letter}" for letter in "abcde"]
 EMPTY = 3
 """The version of a case's texts that has no answer, so that it can't be judged."""
 
-BOT = "bot-of-room-17"
-
 Key = tuple[str, str]
 """Rater and case."""
 
@@ -23,12 +21,11 @@ Key = tuple[str, str]
 class World:
     """Files, and what the run must hold: each rater's outcome of a case, and the version of the texts that it saw.
 
-    `texts` and `keep`: whether `judge` stores texts and keeps columns.
+    `texts`: whether `judge` stores what it writes.
     """
 
     folder: Path
     texts: bool
-    keep: bool = False
     versions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CASES[:3], 0))
     broken_line: bool = False
     outcomes: dict[Key, Outcome] = field(default_factory=dict)
@@ -36,12 +33,6 @@ class World:
     heads: list[str] = field(default_factory=list)
     batches: list[dict[str, str]] = field(default_factory=list)
     """Cases by random id, of the batch files and rating sheets that the run knows."""
-
-    kept: set[str] = field(default_factory=set)
-    """The cases of which the run keeps the column."""
-
-    goes_on_keeping: bool | None = False
-    """Whether later jobs keep the column of further cases; None if the command that asked for it was killed."""
 
     words: set[str] = field(default_factory=set)
     """What raters wrote since the last purge."""
@@ -57,10 +48,7 @@ class World:
         return "" if self.versions[case] == EMPTY else f"The answer {self.versions[case]} for {case}."
 
     def write_cases(self) -> None:
-        rows = [
-            {"id": case, "question": self.question(case), "answer": self.answer(case), "bot": BOT}
-            for case in self.versions
-        ]
+        rows = [{"id": case, "question": self.question(case), "answer": self.answer(case)} for case in self.versions]
         lines = [json.dumps(row) for row in rows] + ["{broken"] * self.broken_line
         (self.folder / "cases.jsonl").write_text("".join(f"{line}\n" for line in lines))
         (self.folder / "cases.jsonl").chmod(0o600)
@@ -83,15 +71,6 @@ class World:
         """The raters that the run knows, also those without an outcome."""
         with RunFile.read(self.run) as run:
             return {rater.name for _, rater in run.raters()}
-
-    def keeping(self) -> set[str]:
-        """The cases of which the run keeps the column."""
-        if not self.run.exists():
-            return set()
-        with RunFile.read(self.run) as run:
-            found = dict(run.database.rows("SELECT case_id, metadata FROM cases"))
-        assert {json.loads(kept).get("bot", BOT) for kept in found.values()} <= {BOT}
-        return {case for case, kept in found.items() if json.loads(kept)}
 
     def import_jobs(self) -> int:
         """How many imports the run has recorded."""

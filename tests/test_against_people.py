@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from typed_here import Run, notes, rows
 
-from pathway_local.statistics.families import holm_levels
+from pathway_local.statistics.effect import holm_levels
 from pathway_local.statistics.intervals import tailed_freedom
 
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, mean_absolute_error
 
-from pathway_local.statistics.agreement import agreement_figures, confusion
-from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.coefficients import COEFFICIENTS, agreement_figures, confusion
 from pathway_local.statistics.figure import Estimate, Number, Undefined
 
 SCALE = (1, 2, 3, 4, 5)

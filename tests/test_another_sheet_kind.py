@@ -1,7 +1,7 @@
 """Another kind of file takes one module and one line of the register, and what it can't do is refused beforehand."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -11,7 +11,7 @@ import pytest
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import KINDS, NewCells, Sheet, SheetKind
+from pathway_local.sheets.kinds import KINDS, NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import Row, column_names
 from pathway_local.sheets.tables import add_columns, check_table, write_table
 from pathway_local.verdict import Value
@@ -40,14 +40,15 @@ class PipedSheet(Sheet):
         return 0
 
 
-def write_piped(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    file.write("|".join(columns).encode() + b"\n")
-    for row in rows:
-        file.write("|".join(str(row.get(column, "")) for column in columns).encode() + b"\n")
+def write_piped(file: BinaryIO, pages: Iterator[Page]) -> int:
+    page = next(pages)
+    file.write("|".join(page.columns).encode() + b"\n")
+    for row in page.rows:
+        file.write("|".join(str(row.get(column, "")) for column in page.columns).encode() + b"\n")
     return 0
 
 
-def register(monkeypatch: pytest.MonkeyPatch, kind: SheetKind[PipedSheet]) -> None:
+def register(monkeypatch: pytest.MonkeyPatch, kind: SheetKind) -> None:
     module = ModuleType("piped")
     module.PIPED = kind  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "piped", module)
@@ -108,10 +109,7 @@ def test_a_sheet_of_it_is_copied(piped: Path) -> None:
 
 def test_a_kind_that_can_not_be_written_is_refused_beforehand(read_only: Path) -> None:
     target = read_only.with_name("out.psv")
-    for write in (
-        lambda: check_table(target, force=False),
-        lambda: write_table(target, ["a"], [{"a": 1}]),
-    ):
+    for write in (lambda: check_table(target, force=False), lambda: write_table(target, ["a"], [{"a": 1}])):
         with pytest.raises(UsageError, match=r"out\.psv is not a kind of table that can be written") as caught:
             write()
         assert ".csv" in caught.value.hint and ".psv" not in caught.value.hint

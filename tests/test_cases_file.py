@@ -319,13 +319,7 @@ def test_parquet_values_become_text(tmp_path: Path) -> None:
     (case,) = cases
     assert case.inputs == {"question": "a", "answer": ""}
     assert case.metadata.pop("at").startswith("2023-11-14")
-    assert case.metadata == {
-        "n": "5",
-        "gap": "",
-        "day": "2025-05-01",
-        "raw": "",
-        "s": '{"k":"2025-05-01T12:00:00"}',
-    }
+    assert case.metadata == {"n": "5", "gap": "", "day": "2025-05-01", "raw": "", "s": '{"k":"2025-05-01T12:00:00"}'}
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary(1)])

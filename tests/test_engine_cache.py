@@ -16,8 +16,9 @@ from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging import preparation
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric_file import load_rubric

@@ -12,9 +12,9 @@ import pytest
 from typed_here import typing_in
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_rubrics
-from pathway_local.judging.recorder import Tally
 from pathway_local.rater import Rater
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile

@@ -13,13 +13,14 @@ import pytest
 from sample_run import case
 
 from benchmark.processes import below, kill
-from demo_judge.cases import SAMPLES as COUNT
+from demo_judge.cases import SAMPLES
 from gpu_check.processes import ROOT, environment
-from gpu_check.samples import CLOSE, SAMPLES, Scored, compare, shipped, stored
+from gpu_check.samples import CLOSE, Scored, compare, shipped, stored
 from gpu_check.test_kills import RUBRIC
 from gpu_check.test_kills import problems as problems_of_kills
 from gpu_check.test_parts import complaints
 from gpu_check.test_parts import problems as problems_of_demo
+from judge_samples import RUBRICS
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -144,7 +145,7 @@ def test_the_stored_verdicts_are_of_the_judge_and_the_samples_that_are_shipped()
     kept, of = stored()
     assert of == shipped()
     assert (kept.engine["device"], kept.failures) == ("cpu", 0)
-    assert len({name.rpartition(" ")[0] for name in kept.verdicts}) == COUNT * len(SAMPLES)
+    assert len({name.rpartition(" ")[0] for name in kept.verdicts}) == SAMPLES * len(RUBRICS)
 
 
 def test_the_samples_judged_as_on_a_processor_are_fine_but_not_without_a_seal_or_with_failures() -> None:

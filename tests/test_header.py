@@ -68,19 +68,6 @@ def test_notes_that_fill_several_columns_end_in_columns_that_are_not_there(tmp_p
     assert "--header-row N" in caught.value.hint
 
 
-def test_a_header_of_two_rows_with_merged_cells(tmp_path: Path) -> None:
-    rows = [
-        ["Pergunta", "Resposta", "Avaliação", None],
-        [None, None, "Nota", "Comentário"],
-        ["Quando abre a biblioteca?", "Às oito.", 4, "bom"],
-        ["Onde pago as propinas?", "No balcão.", 5, None],
-    ]  # fmt: skip
-    path = book(tmp_path / "a.xlsx", rows, "A1:A2", "B1:B2", "C1:D1")
-    cases = CasesFile(path, NEEDED)
-    assert cases.columns == ("Pergunta", "Resposta", "Nota", "Comentário")
-    assert inputs(cases)[0] == {"question": "Quando abre a biblioteca?", "answer": "Às oito."}
-
-
 def test_a_cell_merged_over_rows_belongs_to_each_of_them_and_a_note_says_so(tmp_path: Path) -> None:
     rows = [["Pergunta", "Resposta"], ["Onde?", "Aqui."], [None, "Ali."], ["Quando?", "Já."]]
     cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A3"), NEEDED)
@@ -119,12 +106,6 @@ def test_a_user_names_the_row(tmp_path: Path, name: str) -> None:
 def as_text(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
     path.write_text("".join(";".join(map(str, row)) + "\n" for row in rows))
     return path
-
-
-def test_files_without_a_row_of_names_refuse_one(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "a"}\n')
-    with pytest.raises(UsageError, match="--header-row is not for"):
-        open_sheet(tmp_path / "a.jsonl", header_row=2)
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.csv"])

@@ -95,21 +95,12 @@ def test_a_half_point_is_kept(text: str) -> None:
         "",
         "I can't score this.",
         EXACT.replace("4", "6"),
-        EXACT.replace("4", "5.5"),
-        EXACT.replace("4", "3-4"),
         EXACT.replace("4", "3 or 4"),
-        EXACT.replace("4", "4 (perhaps 3)"),
-        EXACT.replace("4", "4/10"),
-        EXACT.replace("4", "four"),
         EXACT.replace("4", ""),
         EXACT.replace("4", "4 – a link is missing"),
         EXACT.replace("4", "4 would be too high"),
-        EXACT.replace("4", "5 if the link were there"),
-        EXACT.replace("4", "\n1. The fee is missing"),
-        EXACT.replace("4", "5-point scale: four"),
         EXACT.replace("4", "4\nbecause of the link"),
         EXACT.replace("**", "") + "\n\nScore: 2",
-        EXACT.replace("**", "") + "\n\nScore: 4",
         EXACT.replace("It agrees.", "It agrees.\nScore: 1 would be too low."),
         f"Here you are:\n\n{EXACT}",
         f"```\n{EXACT}\n```\nI hope the link helps.",
@@ -308,27 +299,6 @@ def test_a_reply_that_ends_in_its_thoughts_or_before_its_score_is_a_failure(text
     outcome = read(text, unfinished=unfinished)
     assert isinstance(outcome, Failure)
     assert outcome.kind == ("unfinished-reply" if unfinished else "unreadable-reply")
-
-
-def test_pass_and_fail() -> None:
-    written = OutputFormat.load(
-        {
-            "layout": "json",
-            "fields": {
-                "verdict": {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}
-            },
-        }
-    )
-    assert verdict('{"verdict": "Pass"}', written).marks == ()
-    for other in ('"PASS"', "1", "true"):
-        assert isinstance(read(f'{{"verdict": {other}}}', written), Failure)
-
-
-def test_a_bare_number() -> None:
-    bare = OutputFormat.load({"layout": "{score}", "fields": {"score": {"type": "score", "min": 1, "max": 5}}})
-    assert verdict("3", bare).marks == ()
-    assert verdict("**3**\n", bare).scores == {"score": Score(3)}
-    assert isinstance(read("It is a 3", bare), Failure)
 
 
 def test_text_of_any_kind_gives_an_answer_in_time() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pathway_local.ratings.hosted_results import NO_SERVICE, HostedResult, read_result
+from pathway_local.ratings.hosted_results import NO_SERVICE, read_result
+from pathway_local.ratings.rating_rows import Rating
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import declare_rubric
 from pathway_local.sheets.row import Row
@@ -20,11 +21,11 @@ REPLY = '{"why": "x", "score": 4}'
 FOUR = Verdict({"score": Score(4)}, {"why": "x"})
 
 
-def read(line: Mapping[str, Any], output_format: OutputFormat = AGREE) -> HostedResult:
+def read(line: Mapping[str, Any], output_format: OutputFormat = AGREE) -> Rating:
     cells = {
         name: each if isinstance(each, str) else json.dumps(each) for name, each in line.items() if each is not None
     }
-    return read_result(Row(1, 1, cells), output_format)
+    return read_result(Row(1, "line 1", cells), output_format)
 
 
 def http(body: Any, **more: Any) -> dict[str, Any]:
@@ -74,7 +75,7 @@ SERVICES = {
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_service_by_its_shape(name: str) -> None:
     line, service = SERVICES[name]
-    assert read(line) == HostedResult("a", service, "m-1", FOUR)
+    assert read(line) == Rating("line 1", "a", "", "", "", FOUR, (service, "m-1"))
 
 
 UNKNOWN: dict[str, Mapping[str, Any]] = {
@@ -181,7 +182,7 @@ DECIDED = Score(4, dict(zip((1, 2, 3, 4, 5), SHARES.values(), strict=True)), 0.8
 )  # fmt: skip
 def test_a_decision_is_a_verdict_with_the_probability_of_each_level(answer: Mapping[str, Any]) -> None:
     found = read(decision({"score": answer}))
-    assert (found.model, found.outcome) == ("m-1", Verdict({"score": DECIDED}))
+    assert (found.judge[1], found.outcome) == ("m-1", Verdict({"score": DECIDED}))
 
 
 def outcome_of(answers: Mapping[str, Any], output_format: OutputFormat = AGREE) -> Outcome:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics import jackknife
-from pathway_local.statistics.agreement import agreement_figures
+from pathway_local.statistics.coefficients import agreement_figures
 from pathway_local.statistics.effect import SAME
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.intervals import share
 from pathway_local.statistics.jackknife import Rows, rare
-from pathway_local.statistics.share import share
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]

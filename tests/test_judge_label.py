@@ -31,14 +31,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("lang", languages())
 def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -> None:
-    sentence = " ".join(Language(lang)("label_warning", rater="demo", label=SAYS).split())
+    sentence = " ".join(Language(lang).text("notes", "caution", {"rater": "demo", "label": SAYS}).split())
     assert run("read", "a.run", "--cases", "cases.jsonl", "--out", "read.html", "--lang", lang).code == 0
     page = PageParser(Path("read.html").read_text()).said
     assert page.count(sentence) == page.count("demo " + Language(lang).word("judge")) == 4 + 1  # one above the table
 
 
 def test_the_viewer_says_it_beside_each_verdict(run: Run, tmp_path: Path) -> None:
-    sentence = " ".join(Language("en")("label_warning", rater="demo", label=SAYS).split())
+    sentence = f"demo: {SAYS}"
     with viewing(tmp_path / "a.run", None) as desk:
         answer = desk.get("/table/0")
         assert len(answer.table) == 4 and answer.said.count(sentence) == 1

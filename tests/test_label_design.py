@@ -11,7 +11,7 @@ from typed_here import Run, notes, rows, sentences
 from pathway_local.case import Case
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.label_design import label_designs, picked_labels, uneven_strata
+from pathway_local.results.label_design import label_designs, uneven_strata, without_picked
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.scores.scores import Scores
@@ -65,8 +65,8 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     assert "ann person 30 70" in run("agreement", made.path).words
     (matrix,) = ratings_matrices(made, TINY)
     (ann,) = matrix.columns("ann")
-    picked = picked_labels(matrix, ann)
-    assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
+    left = without_picked(matrix)[0].given[:, ann]
+    assert tuple(np.flatnonzero(np.isfinite(matrix.given[:, ann]) & np.isnan(left))) == PICKED
     assert label_designs(matrix, [ann])[0].random.sum() == 30
     wide = rows(out, "corrected")[0]["labels_only"]
     add(made, "bob", said(4, 4, ids=[ROWS[0].id]), kind="human", rows=ROWS, sheet=True)

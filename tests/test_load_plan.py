@@ -20,10 +20,11 @@ from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, _ScoringJob, run_job
+from pathway_local.judging.job import keep_context, run_job
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import settings_here
+from pathway_local.judging.progress import Watcher
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -128,14 +129,14 @@ def test_a_context_that_is_shorter_than_the_judges_is_told_with_its_reason(tiny_
         writer = PromptWriter(
             load_rubric("pathway-answer"), JudgeTokenizer(tiny_judge), Chat(), context=judge.most_tokens
         )
-        watcher, rater = _Listening(), LocalRater(1, writer)
-        job: Any = SimpleNamespace(watcher=watcher)
-        _ScoringJob._take_context(job, judge, [rater], context)
+        watcher = _Listening()
+        work: Any = SimpleNamespace(judge=judge, raters=[LocalRater(1, writer)])
+        keep_context(work, context, watcher.notice)
         assert len(watcher.heard) == len(told)
         assert all(heard.startswith(said) for heard, said in zip(watcher.heard, told, strict=True))
         assert writer.context == context
     with pytest.raises(EngineError, match="context of 200 tokens is too short for the rubric pathway-answer"):
-        _ScoringJob._take_context(job, known, [rater], 200)
+        keep_context(work, 200, watcher.notice)
 
 
 def test_a_job_keeps_to_the_context_for_which_its_engine_has_memory(

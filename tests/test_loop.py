@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
-from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, batches
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, Tally, batches
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric

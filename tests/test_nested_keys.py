@@ -112,29 +112,14 @@ def test_places_in_lists_are_read_if_they_are_named(tmp_path: Path) -> None:
             CasesFile(path, needed, {"answer": f"response.body.choices.{wrong}"})
 
 
-def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
-    rows: list[dict[str, object]] = [
-        {"retrieved_contexts": ["one", "two"], "resps": [["said"]], "text": '["not", "a list"]'},
-        {"retrieved_contexts": ["one"], "resps": [["said", "again"]], "text": ""},
-        {"retrieved_contexts": "one", "resps": "said", "text": ""},
-    ]
-    path = lines(tmp_path / "c.jsonl", rows)
-    mapping = {"context": "retrieved_contexts", "answer": "resps", "question": "text"}
-    assert said(CasesFile(path, {"r": tuple(mapping)}, mapping)) == [
-        {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'},
-        "its resps lists 2 texts: name one, such as --map answer=resps.0.0",
-        {"context": "one", "answer": "said", "question": ""},
-    ]
-    named = said(CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"}))
-    assert named[:2] == [{"answer": "said"}] * 2
-
-
 @pytest.mark.parametrize(
     ("name", "value", "read"),
     [
         ("context", ["one", "two"], "one\n\ntwo"),
         ("ideal answer", ["one", "two"], "one\n\ntwo"),
         ("essay", ["one"], "one"),
+        ("essay", [["one"]], "one"),
+        ("essay", '["not", "a list"]', '["not", "a list"]'),
         ("essay", [], ""),
         ("context", [[]], ""),
         ("essay", [{"role": "user"}], "its essay is a list of objects: write it as one text"),

@@ -24,14 +24,9 @@ def _scores(low: int, size: int) -> dict[str, object]:
     return {"type": "score", "min": low, "max": low + size}
 
 
-def _numbers(low: int, size: int, step: float) -> dict[str, object]:
-    return {"type": "number", "min": low, "max": low + size, "step": step}
-
-
 def _verdicts(items: int, tokens: int) -> dict[str, object]:
     verdict = {"type": "score", "levels": CLAIMED, "written": CLAIMED, "special": [2]}
     members = {"claim": {"type": "text", "tokens": tokens}, "verdict": verdict, "certain": {"type": "boolean"}}
-    members["weight"] = {"type": "number", "min": 0, "max": 1, "step": 0.01}
     return {"type": "verdicts", "score": "share", "items": items, "members": members}
 
 
@@ -57,7 +52,6 @@ FIELDS: dict[str, st.SearchStrategy[dict[str, object]]] = {
     "constant": st.just({"type": "choice", "choices": ["clarity"]}),
     "choice": st.just({"type": "choice", "choices": ["yes", 'a "quoted" one', "no"]}),
     "boolean": st.just({"type": "boolean"}),
-    "number": st.builds(_numbers, st.integers(-20, 20), st.integers(1, 40), st.sampled_from([1, 0.5, 0.25, 0.1])),
     "verdicts": st.builds(_verdicts, st.integers(1, 4), st.integers(8, 20)),
     "list": st.tuples(st.integers(1, 4), st.integers(4, 20)).map(
         lambda found: {"type": "list", "items": found[0], "tokens": found[1]}
@@ -96,7 +90,6 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
         return st.lists(free, max_size=field.items)
     if field.type == "verdicts":
         one = {"claim": free, "verdict": st.sampled_from(list(CLAIMED.values())), "certain": st.booleans()}
-        one["weight"] = st.integers(0, 100).map(lambda scaled: scaled / 100)
         # A reply has the members in their order, and the library mixes them.
         item = st.fixed_dictionaries(one).map(lambda drawn: {name: drawn[name] for name in one})
         return st.lists(item, max_size=field.items)
@@ -275,10 +268,7 @@ def test_text_without_the_format_is_refused(text: str, missing: str) -> None:
         ({"fields": {"a": {**SCORE, "special": [0, 0], "written": {0: "0"}}}}, ONE_LEVEL),
         ({"layout": "{a}", "fields": {"a": _verdicts(1, 8)}}, "needs a JSON layout"),
         ({"layout": "json", "fields": {"share": SCORE, "a": _verdicts(1, 8)}}, "'share' is the name of two"),
-        (
-            {"layout": "json", "fields": {"a": {**_verdicts(1, 8), "members": {"b": SCORE, "c": SCORE}}}},
-            "just one",
-        ),
+        ({"layout": "json", "fields": {"a": {**_verdicts(1, 8), "members": {"b": SCORE, "c": SCORE}}}}, "just one"),
         ({"layout": "{a}", "fields": {"a": {**SCORE, "colour": "red"}}}, "outputs.fields.a"),
     ],
 )
@@ -301,7 +291,7 @@ CLAIMS = OutputFormat.load({"layout": "json", "fields": {"claims": _verdicts(4, 
 )  # fmt: skip
 def test_natural_verdicts_are_accepted(walker: Walker, said: list[tuple[str, str]], share: float) -> None:
     form = CLAIMS.reply({}).form
-    claims: Value = [{"claim": claim, "verdict": verdict, "certain": True, "weight": 0.25} for claim, verdict in said]
+    claims: Value = [{"claim": claim, "verdict": verdict, "certain": True} for claim, verdict in said]
     text = form.write({"claims": claims})
     assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
     assert form.read(text).values == {"claims": claims, "share": pytest.approx(share, abs=1e-6)}
@@ -317,19 +307,18 @@ def test_verdicts_are_written_at_every_detail(detail: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '[{"claim": "A", "verdict": "maybe", "certain": true, "weight": 1}]',
+        '[{"claim": "A", "verdict": "maybe", "certain": true}]',
         '[{"claim": "A", "verdict": "supported"}]',
-        '[{"claim": 1, "verdict": "supported", "certain": true, "weight": 1}]', '{"claim": "A"}', "[1]",
-        '[{"claim": "A", "verdict": ["supported"], "certain": true, "weight": 1}]',
-        *(f'[{{"claim": "A", "verdict": "supported", "certain": true, "weight": {weight}}}]'
-          for weight in ("1.01", "-1", "0.125", '"1"', "true", "null")),
+        '[{"claim": 1, "verdict": "supported", "certain": true}]', '{"claim": "A"}', "[1]",
+        '[{"claim": "A", "verdict": ["supported"], "certain": true}]',
+        *(f'[{{"claim": "A", "verdict": "supported", "certain": {certain}}}]' for certain in ("1", '"true"', "null")),
     ],
 )  # fmt: skip
 def test_other_lists_are_no_verdicts(text: str) -> None:
     field = CLAIMS.outputs.fields["claims"]
     with pytest.raises(ReplyError):
         field.read(text, 0, "", True)
-    good = '[{"claim": "A", "verdict": "supported", "certain": true, "weight": 0.25}]'
+    good = '[{"claim": "A", "verdict": "supported", "certain": true}]'
     assert field.read(good, 0, "", True)[1] == len(good)
 
 

@@ -18,7 +18,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
-from pathway_local.statistics.share import share
+from pathway_local.statistics.intervals import share
 from pathway_local.verdict import Number, Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

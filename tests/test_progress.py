@@ -4,8 +4,8 @@ import pytest
 
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.start import _Count
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.progress import FIRST_LINE, duration
-from pathway_local.judging.recorder import Tally
 from pathway_local.verdict import Tokens
 
 

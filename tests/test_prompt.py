@@ -125,12 +125,7 @@ def test_the_template_chooses_by_what_is_there(judge: tuple[Family, JudgeTokeniz
 def test_one_case_that_fails_leaves_the_others(judge: tuple[Family, JudgeTokenizer]) -> None:
     rubric = load_rubric("pathway-answer")
     whole = dict.fromkeys(rubric.inputs, "fine")
-    cases = [
-        whole,
-        {**whole, "question": " "},
-        {},
-        {**whole, "ai_answer": "x"},
-    ]
+    cases = [whole, {**whole, "question": " "}, {}, {**whole, "ai_answer": "x"}]
     found = writer_for(judge, rubric).write(cases)
     assert [type(prompt) for prompt in found] == [Prompt, MissingInput, MissingInput, Prompt]
     assert found[3].ids != found[0].ids  # type: ignore[union-attr]

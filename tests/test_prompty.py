@@ -99,22 +99,17 @@ def test_an_error_in_the_format_or_the_template_names_its_line() -> None:
 
 REFUSED = {
     "{{ '%0999999999d' | format(1) }}": "filter 'format' is not allowed",
-    "{{ 'a' * 10 ** 10 }}": "mul is not allowed",
     "{% if 'a' * 10 ** 10 %}x{% endif %}": "mul is not allowed",
     "{{ answer | trim }}": "filter 'trim' is not allowed",
-    "{% if answer | length %}x{% endif %}": "filter 'length' is not allowed",
     "{% if answer == 'x' %}x{% endif %}": "compare is not allowed",
     "{% if 'x' %}x{% endif %}": "const is not allowed",
     "{% if answer %}{% else %}{% for m in answer %}{{ m }}{% endfor %}{% endif %}": "for is not allowed",
     "{% if answer is defined %}x{% endif %}": "test 'defined' is not allowed",
-    "{% if answer.upper() %}x{% endif %}": "call is not allowed",
     "{% if answer %}{% elif range(9) %}x{% endif %}": "call is not allowed",
     "{{ answer ~ answer }}": "concat is not allowed",
     "{{ answer if answer else 'none' }}": "cond expr is not allowed",
-    "{% for i in range(9) %}{% for j in range(9) %}x{% endfor %}{% endfor %}": "for is not allowed",
     "{% set x = 1 %}": "assign is not allowed",
     "{% include '/etc/passwd' %}": "include is not allowed",
-    "{% with x = 1 %}{% endwith %}": "with is not allowed",
     "{{ " + "9" * 5000 + " }}": "a number that is too long",
 }
 

@@ -156,19 +156,6 @@ def test_everything_that_is_wrong_is_named_with_its_line(run: RunFile, tmp_path:
     assert error.exit_code == 3
 
 
-def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
-    texts = [[case.id, case.inputs["question"], case.inputs["answer"]] for case in cases()]
-    header = ["id", "question", "Response", "score"]
-    load(run, table(tmp_path, [header, *([*text, 4] for text in texts)]), "Ann")
-    assert len(scores_of(run, "Ann")) == 4
-    texts[2][2] = "another answer"
-    error = refused(run, table(tmp_path, [header, *([*text, 4] for text in texts)], "other.csv"), "Bob")
-    assert isinstance(error, RatingsError)
-    assert error.problems == ("line 4: its answer differs from that of the run's case with this id",)
-    ids_only = load(run, table(tmp_path, [["id", "score"], ["s-3", 4]], "ids.csv"), "Bob")
-    assert any("ids alone" in notice for notice in ids_only.notices)
-
-
 def test_row_numbers_join_only_where_texts_confirm_them(tmp_path: Path) -> None:
     rows = cases(by_row=True)
     with judged_run(tmp_path / "rows.run", rows=rows) as run:
@@ -422,14 +409,6 @@ def test_problems_of_every_kind_of_file_are_told_in_its_order(run: RunFile, tmp_
     assert [said.partition(":")[0] for said in error.problems] == ["item 1", "item 2"]
 
 
-@pytest.mark.parametrize("cell", ["NA", "my sister is ill", "a\nb"])
-def test_a_refused_cell_is_never_quoted(run: RunFile, tmp_path: Path, cell: str) -> None:
-    path = table(tmp_path, [["id", "score"], ["s-1", cell]])
-    (problem,) = refused(run, path).problems  # type: ignore[attr-defined]
-    said = "score: this is not a score from 1 to 5; write can't say if it could not be judged"
-    assert str(problem).endswith(said)
-
-
 SAYS = """---
 name: says
 inputs: {answer: {type: string}}
@@ -448,13 +427,3 @@ def test_a_level_that_is_called_like_that_is_a_score(tmp_path: Path, cell: str) 
     with judged_run(tmp_path / "own.run", parse_rubric(SAYS, "says")) as run:
         load(run, table(tmp_path, [["id", "score"], ["s-1", cell]]), "Ann")
         assert scores_of(run, "Ann") == {"s-1": 0}
-
-
-def test_a_column_of_comments_is_named_by_the_user(run: RunFile, tmp_path: Path) -> None:
-    path = table(tmp_path, [["id", "Ana", "O que Ana achou", "Mais"], ["s-1", 4, "curto", "visto"]])
-    load(run, path, "Ana", scores=("Ana",), comments=("o que ana achou", "Mais"))
-    assert outcome(run, "Ana", "s-1").fields == {"notes": "curto", "Mais": "visto"}
-    assert isinstance(refused(run, path, None, scores=("Ana",), comments=("Nada",)), UnknownName)
-    alone = table(tmp_path, [["id", "score", "Porquê"], ["s-2", 3, "vago"]], "eva.csv")
-    load(run, alone, "Eva", comments=("Porquê",))
-    assert outcome(run, "Eva", "s-2").fields == {"notes": "vago"}

@@ -115,42 +115,30 @@ def _records(run: Path) -> dict[tuple[str, str], object]:
 
 
 def _reply(rng: random.Random, desk: Desk) -> str:
-    reply = (
-        TEXT_REPLY
-        if '"fq_id"' not in (desk.folder / "rubric.prompty").read_text() and rng.random() < 0.5
-        else JSON_REPLY
-    )
+    reply = rng.choice([TEXT_REPLY, JSON_REPLY])
     for _ in range(rng.randint(0, 3)):
         at = rng.randrange(len(reply) + 1)
         reply = reply[:at] + rng.choice(HOSTILE) + reply[at + rng.choice([0, 0, 1, 5]) :]
     return edited(reply, rng) if rng.random() < 0.3 else reply
 
 
-def _result(rng: random.Random, shape: int, custom_id: str, reply: str) -> dict[str, Any]:
-    """A line of a service's results, of one of three shapes, with values of the wrong kind here and there."""
-    odd: list[Any] = [None, [], {}, "", -1, 1e308, True, "x" * 500, SECRET, [[]], {"type": SECRET}]
+def _result(rng: random.Random, custom_id: str, reply: str) -> Any:
+    """A line of a service's results, with values of the wrong kind here and there."""
+    parts = rng.choice([reply, [{"type": "text", "text": reply}]])
+    usage = {"prompt_tokens": 5, "completion_tokens": 2**70}
+    chat = {"model": "m", "choices": [{"message": {"content": parts}, "finish_reason": "stop"}], "usage": usage}
+    message = {"model": "m", "content": [{"type": "text", "text": reply}], "stop_reason": "end_turn", "usage": usage}
+    openai = {"response": {"status_code": 200, "body": chat}, "error": None}
+    anthropic = {"result": {"type": "succeeded", "message": message}}
+    return _odd({"custom_id": custom_id, **rng.choice([openai, anthropic])}, rng)
 
-    def some(value: Any) -> Any:
-        return rng.choice(odd) if rng.random() < 0.02 else value
 
-    usage = some({"prompt_tokens": some(5), "completion_tokens": some(2**70), "prompt_tokens_details": some({})})
-    match shape:
-        case 0:
-            message = some({"role": "assistant", "content": some(reply), "refusal": some(None)})
-            choices = some([some({"message": message, "finish_reason": some("stop")})])
-            body = some({"model": some("m"), "choices": choices, "usage": usage})
-        case 1:
-            parts = some([some({"type": some("text"), "text": some(reply)})])
-            body = some({"model": "m", "choices": some([some({"message": some({"content": parts})})]), "usage": usage})
-        case _:
-            content = some([some({"type": some("text"), "text": some(reply)})])
-            message = some({"model": "m", "content": content, "stop_reason": some("end_turn"), "usage": usage})
-            return {"custom_id": some(custom_id), "result": some({"type": some("succeeded"), "message": message})}
-    return {
-        "custom_id": some(custom_id),
-        "response": some({"status_code": some(200), "body": body}),
-        "error": some(None),
-    }
+def _odd(value: Any, rng: random.Random) -> Any:
+    if rng.random() < 0.02:
+        return rng.choice([None, [], {}, "", -1, 1e308, True, "x" * 500, SECRET, [[]], {"type": SECRET}])
+    if isinstance(value, dict):
+        return {name: _odd(each, rng) for name, each in value.items()}
+    return [_odd(each, rng) for each in value] if isinstance(value, list) else value
 
 
 def _damaged(data: bytes, rng: random.Random) -> bytes:
@@ -166,9 +154,9 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
 @given(seeds)
 def test_results_of_services(desk: Desk, seed: int) -> None:
     rng = random.Random(seed)
-    shape, ids = rng.randrange(3), [*desk.custom_ids, rng.choice(desk.custom_ids), "f" * 24]
+    ids = [*desk.custom_ids, rng.choice(desk.custom_ids), "f" * 24]
     chosen = ids[: rng.choice([1, 1, 2, 3, 3, 4, 5])]
-    text = "\n".join(json.dumps(_result(rng, shape, own, _reply(rng, desk))) for own in chosen)
+    text = "\n".join(json.dumps(_result(rng, own, _reply(rng, desk))) for own in chosen)
     text = edited(text, rng) if rng.random() < 0.1 else text
     content = _damaged(text.encode("utf-8", "surrogatepass"), rng)
     desk.imports("results.jsonl", content, "hosted", "--rater", "far")
@@ -181,10 +169,8 @@ def test_raw_replies_and_ratings_in_sheets(desk: Desk, seed: int) -> None:
     rows = list(_rows(rng, desk))
     kind = "hosted" if "reply" in rows[0] else "human"
     name, content = rng.choice([_as_csv, _as_lines, _as_book])(rng, rows)
-    rater = [["--rater", "ann"], [], ["--rater", rng.choice(HOSTILE).replace("\0", "")[:500] or "x"]][
-        rng.choice([0, 0, 1, 2])
-    ]
-    desk.imports(name, content, kind, *(each.encode("utf-8", "replace").decode() for each in rater))
+    hostile = rng.choice(HOSTILE).replace("\0", "")[:500].encode("utf-8", "replace").decode() or "x"
+    desk.imports(name, content, kind, *rng.choice([[], ["--rater", "ann"], ["--rater", hostile]]))
 
 
 def _rows(rng: random.Random, desk: Desk) -> Iterator[dict[str, str]]:
@@ -193,21 +179,15 @@ def _rows(rng: random.Random, desk: Desk) -> Iterator[dict[str, str]]:
         odd = ["3 or 4", rng.choice(HOSTILE), _reply(rng, desk)]
         text = rng.choice(odd if rng.random() < 0.2 else ["3", "5", "4/5", "**2**", ""])
         texts = case if rng.random() < 0.9 else {**case, "answer": case["answer"] + rng.choice(HOSTILE)}
-        match shape:
-            case 0:
-                yield {**texts, "reply": _reply(rng, desk)}
-            case 1:
-                yield {**texts, "score": text, "clear": text, "notes": f"{SECRET} {rng.choice(HOSTILE)}"}
-            case 2:
-                yield {
-                    "id": case["id"],
-                    "score": text,
-                    "clear": text,
-                    "rater": rng.choice(["ann", "ben", rng.choice(HOSTILE)]),
-                }
-            case _:
-                own = rng.choice([*desk.custom_ids, "f" * 24, rng.choice(HOSTILE)])
-                yield {"rating_id": own, "score": text, "clear": text, "notes": SECRET}
+        scores = {"score": text, "clear": text}
+        rater = rng.choice(["ann", "ben", rng.choice(HOSTILE)])
+        own = rng.choice([*desk.custom_ids, "f" * 24, rng.choice(HOSTILE)])
+        yield [
+            {**texts, "reply": _reply(rng, desk)},
+            {**texts, **scores, "notes": f"{SECRET} {rng.choice(HOSTILE)}"},
+            {"id": case["id"], **scores, "rater": rater},
+            {"rating_id": own, **scores, "notes": SECRET},
+        ][shape]
 
 
 def _as_csv(rng: random.Random, rows: list[dict[str, str]]) -> tuple[str, bytes]:

@@ -235,7 +235,7 @@ def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tm
     judged_run(tmp_path / "may.run", rows=rows).close()
     page = reported(run, "--by", "bot", "--min-group", 1)
     assert Path("may.html").stat().st_size < 100_000
-    assert "The chart leaves out 2,960 further rows." in page.said and "has 2,900 more rows" in page.said
+    assert "Rows left out here: 2,960." in page.said and "Rows left out here: 2,900." in page.said
 
 
 def test_the_first_page_answers_three_questions_before_all_else(run: Run, tmp_path: Path) -> None:

@@ -63,10 +63,7 @@ REFUSED: list[tuple[Schema, str]] = [
     (beside(type="array", items={"type": "string", "maxLength": 3}), "maxLength"),
     (beside(type="array", items={"type": "integer"}), "a list holds texts"),
     (beside(type="object", properties={}), "x: an object needs properties"),
-    (
-        beside(type="object", properties={"a": {"type": "object", "minProperties": 1}}),
-        "none that a format",
-    ),
+    (beside(type="object", properties={"a": {"type": "object", "minProperties": 1}}), "none that a format"),
     (beside(spelling="no < yes", minimum=1, type="integer"), "minimum"),
     (beside(spelling="no < yes", enum=["good", "bad"]), "says otherwise"),
     (beside(spelling="no < yes", enum=True), "says otherwise"),

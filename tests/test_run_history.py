@@ -15,7 +15,7 @@ from pathlib import Path
 
 import openpyxl
 from forked import KILLED, Ended, Forks
-from run_world import BOT, CASES, EMPTY, Key, World, score_of, texts_of, was_stored, without_words, words_in
+from run_world import CASES, EMPTY, Key, World, score_of, texts_of, was_stored, without_words, words_in
 from typed import RUBRIC
 
 from pathway_local.case import rank
@@ -28,18 +28,8 @@ SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "2")), int(os.environ.get("FI
 LENGTH = 12
 NOTE, REPLIED = "a remark by ann", "a reply from afar"
 JUDGE = [
-    "judge",
-    "cases.jsonl",
-    "-r",
-    "small.prompty",
-    "-j",
-    "scripted",
-    "--engine",
-    "scripted",
-    "--run",
-    "may.run",
-    "--seal",
-    "off",
+    *("judge", "cases.jsonl", "-r", "small.prompty", "-j", "scripted", "--engine", "scripted"),
+    *("--run", "may.run", "--seal", "off"),
 ]
 RATERS = ("scripted", "ann", "bea", "far", "both", "nobody")
 
@@ -57,7 +47,7 @@ class History:
         self, forks: Forks, undisturbed: Mapping[tuple[str, int, bool], Outcome], seed: int, root: Path
     ) -> None:
         self.forks, self.undisturbed, self.rng = forks, undisturbed, random.Random(seed)
-        self.world = World(root / "work", self.rng.random() < 0.5, self.rng.random() < 0.5)
+        self.world = World(root / "work", self.rng.random() < 0.5)
         self.world.folder.mkdir(parents=True)
         (self.world.folder / "small.prompty").write_text(RUBRIC)
         self.world.write_cases()
@@ -79,7 +69,6 @@ class History:
             lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
             lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
             lambda: self.remove_rater(rng.choice(RATERS), kill): 1 if self.world.run.exists() else 0,
-            lambda: self.keep(kill): 1 if self.world.run.exists() else 0,
             lambda: self.export(kill, onto=rng.random() < 0.5): 1,
             self.audit: 1 if self.world.run.exists() else 0,
             self.summary: 1 if self.world.run.exists() else 0,
@@ -110,7 +99,7 @@ class History:
         rows = [*world.versions, *([world.line()] if world.broken_line else [])]
         limited = 0 < limit < len(rows)
         drawn = nsmallest(limit, rows, key=lambda row: rank(row, 0)) if limited else rows
-        options = [*([] if world.texts else ["--without-text"]), *(["--keep", "all"] if world.keep else [])]
+        options = [] if world.texts else ["--without-text"]
         options += ["--limit", str(limit)] if limit else []
         ended = self.typed(*JUDGE, *options, kill=kill, codes=(0, 1))
         found, before = world.found(), world.outcomes
@@ -130,13 +119,6 @@ class History:
         self._judged_lines(found, drawn, whole=not limited and ended.code != KILLED)
         if ended.code != KILLED:
             assert ended.code == any(world.versions.get(row, EMPTY) == EMPTY for row in drawn)
-        kept = world.keeping()
-        if (world.keep or world.goes_on_keeping) and ended.code != KILLED:
-            assert kept >= world.versions.keys() & set(drawn), "a column was not kept"
-        may_keep = world.keep or world.goes_on_keeping is not False
-        assert kept - world.kept <= (set(drawn) if may_keep else set()), "a column was kept that nobody named"
-        assert kept >= world.kept
-        world.kept = kept
         if not world.texts:
             assert all(
                 not each.fields for key, each in found.items() if key[0] == "scripted" and isinstance(each, Verdict)
@@ -277,9 +259,8 @@ class History:
         whole = world.bytes()
         if what == "all":
             assert not found
-            secrets = {*CASES, BOT, *world.words, *(each for batch in world.batches for each in batch)}
-            world.outcomes, world.seen, world.batches, world.kept = {}, {}, [], set()
-            world.goes_on_keeping = None
+            secrets = {*CASES, *world.words, *(each for batch in world.batches for each in batch)}
+            world.outcomes, world.seen, world.batches = {}, {}, []
         else:
             secrets = world.words
             bare = {key: without_words(outcome) for key, outcome in world.outcomes.items()}
@@ -308,25 +289,6 @@ class History:
         written = {*words_in(own.values()), *([NOTE] if name == "ann" else []), *([REPLIED] if name == "far" else [])}
         left = {word for word in written - words_in(found.values()) if len(word) > 5 and word.encode() in world.bytes()}
         assert not left, f"remove-rater {name} left {left}"
-
-    def keep(self, kill: int) -> None:
-        """Keep the column of the cases that have the texts that were judged."""
-        world = self.world
-        command = ("runs", "keep", "may.run", "--cases", "cases.jsonl", "--column", "bot")
-        ended = self.typed(*command, kill=kill, codes=(0,) if world.outcomes else (2,))
-        kept = world.keeping()
-        same = {
-            case
-            for case, version in world.versions.items()
-            if isinstance(world.outcomes.get(("scripted", case)), Verdict) and world.seen["scripted", case] == version
-        }
-        assert world.kept <= kept <= world.kept | world.versions.keys()
-        if ended.code == 0:
-            assert kept >= same, "the column of a judged case was not kept"
-            world.goes_on_keeping = True
-        elif ended.code == KILLED:
-            world.goes_on_keeping = world.goes_on_keeping or None
-        world.kept = kept
 
     def export(self, kill: int, *, onto: bool) -> None:
         world, out = self.world, self.world.folder / "out.jsonl"
@@ -364,7 +326,6 @@ class History:
         world = self.world
         found = world.found()
         assert found == world.outcomes
-        assert world.keeping() == world.kept
         world.words |= {word for word in words_in(found.values()) if len(word) > 5}
         whole = world.bytes()
         assert not any(text.encode() in whole for text in texts_of(world))

@@ -5,7 +5,7 @@ from scipy.stats import norm, t
 from statsmodels.stats.proportion import proportion_confint
 
 from pathway_local.statistics.figure import Estimate, Interval
-from pathway_local.statistics.share import share
+from pathway_local.statistics.intervals import share
 
 
 def ends(found: Estimate) -> tuple[float, float]:

@@ -14,8 +14,8 @@ from scipy import stats
 from typed_here import Run, notes, rows
 
 from pathway_local.case import Case
+from pathway_local.statistics.effect import scale_mean
 from pathway_local.statistics.figure import Interval
-from pathway_local.statistics.share import scale_mean
 from pathway_local.verdict import Failure, Score, Verdict
 
 

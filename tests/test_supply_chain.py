@@ -72,7 +72,7 @@ def test_a_folder_of_pickles_is_refused(desk: Desk, name: str) -> None:
 
 def test_weights_that_are_not_those_of_the_registry_are_refused_before_anything_is_loaded(desk: Desk) -> None:
     told = json.loads(desk.typed("doctor", "--judge", "tiny", "--models", "models.yaml", "--json").stdout)
-    found = next(each["found"] for each in told if each["name"] == "hash")
+    found = next(each["found"] for each in told if each["name"] == "weights")
     right = found.rpartition(" ")[2]
     entry = {"source": str(desk.judge), "context": 8192, "engine": {"script": "reply_script:reply"}, "sha256": right}
     (desk.work / "models.yaml").write_text(json.dumps({"scripted": entry}))

@@ -173,6 +173,6 @@ def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) 
     [prompt] = writer.write([dict.fromkeys(rubric.inputs, "text")])
     asked: list[Request] = []
     rater = LocalRater(1, writer, samples=2)
-    judging = JudgingLoop(None, [rater], SimpleNamespace(submit=asked.append))  # type: ignore[arg-type]
+    judging = JudgingLoop(None, "c.csv", [rater], SimpleNamespace(submit=asked.append))  # type: ignore[arg-type]
     judging._submit(rater, CaseRef("1"), {"ab": prompt})
     assert [each.thinking.sampling.seed for each in asked] == [own_seed(0, "1", sample) for sample in (0, 1)]

@@ -65,7 +65,7 @@ def drawn(family: Family, folder: Path, host: Engines) -> list[Completion]:
     draws = DRAWS.get(family.name, FEWER)
     system = "fold" if family.folds_system else "native"
     told = {"name": family.name, "source": str(folder), "system": system, "end_of_turn": family.end_of_turn}
-    spec = complete(JudgeSpec.model_validate({**told, "thinking": family.thinking}), folder)
+    spec = complete(JudgeSpec.model_validate({**told, "thinking": family.thinking}))
     tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
     rubric = load_rubric("groundedness")
     thinking = thinking_of(spec, BUDGET, tokenizer, Sampling(1.0))

@@ -6,6 +6,7 @@ import pytest
 
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.weights import (
+    INDEX,
     chat_template,
     check_folder,
     find_folder,
@@ -43,33 +44,22 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hf/hub/models--a--b"
 
 
-def test_a_pinned_commit_is_found_in_the_hub_cache(hub: Path) -> None:
-    commit = "b968826d9c46dd6066d109eabc6255188de91218"
-    snapshot = _model(hub / "snapshots" / commit)
-    assert find_folder("b", "a/b", commit) == snapshot
-
-
-def test_without_a_commit_the_main_branch_decides(hub: Path) -> None:
-    _model(hub / "snapshots/111")
-    wanted = _model(hub / "snapshots/222")
+def test_the_hub_cache_is_read_at_the_pinned_commit_else_at_the_main_branch(hub: Path) -> None:
+    first, second = (_model(hub / "snapshots" / commit) for commit in ("1" * 40, "222"))
     (hub / "refs").mkdir()
     (hub / "refs/main").write_text("222")
-    assert find_folder("b", "a/b") == wanted
-
-
-def test_another_commit_on_the_disk_is_not_taken_for_the_pinned_one(hub: Path) -> None:
-    _model(hub / "snapshots/111")
+    assert (find_folder("b", "a/b", "1" * 40), find_folder("b", "a/b")) == (first, second)
     with pytest.raises(WeightsMissing, match="no a/b at revision 333"):
         find_folder("b", "a/b", "333")
 
 
-def test_the_users_own_copy_comes_first(tmp_path: Path) -> None:
-    _model(tmp_path / "hf/hub/models--a--b/snapshots/111")
+def test_the_users_own_copy_comes_first(hub: Path, tmp_path: Path) -> None:
+    _model(hub / "snapshots/111")
     own = _model(tmp_path / "data/pathway-local/models/b")
     assert find_folder("b", "a/b", "111") == own
 
 
-def test_what_is_missing_comes_with_what_to_do(tmp_path: Path) -> None:
+def test_what_is_missing_comes_with_what_to_do(hub: Path, tmp_path: Path) -> None:
     with pytest.raises(WeightsMissing) as missing:
         find_folder("b", "a/b")
     assert "judges fetch b" in missing.value.hint
@@ -119,17 +109,10 @@ def test_a_config_that_names_other_files_is_refused(file: str, key: str, value: 
         find_folder("m", str(folder))
 
 
-def test_the_index_is_part_of_the_hash(tmp_path: Path) -> None:
-    folder = _model(tmp_path / "m")
-    before = weights_hash(folder)
-    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model.safetensors"}}')
-    assert weights_hash(check_folder(folder, "m")) != before
-
-
 def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     folder = _model(tmp_path / "m", **{"model-1.safetensors": b"1"})
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / INDEX).write_text(json.dumps(index))
     with pytest.raises(WeightsMissing, match=r"lacks 1 of 2 weight files, first 'model-2\.safetensors'"):
         check_folder(folder, "m")
     (folder / "model-2.safetensors").write_bytes(b"22")
@@ -140,7 +123,7 @@ def test_a_missing_shard_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/evil.safetensors", "a/b.safetensors", "x.bin", ""])
 def test_an_index_reaches_no_file_outside_the_folder(name: str, tmp_path: Path) -> None:
     folder = _model(tmp_path / "m")
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+    (folder / INDEX).write_text(json.dumps({"weight_map": {"a": name}}))
     with pytest.raises(WeightsMissing, match="lacks 1 of 1 weight files"):
         check_folder(folder, "m")
 
@@ -150,7 +133,7 @@ def test_the_hash_is_of_the_content_wherever_it_lies(tmp_path: Path) -> None:
     assert weights_hash(first) == weights_hash(second)
     (second / "README.md").write_text("not part of the judge")
     assert weights_hash(first) == weights_hash(second)
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"):
+    for name in ("config.json", "model.safetensors", INDEX, "tokenizer.json", "chat_template.jinja"):
         before = weights_hash(second)
         (second / name).write_text(f"other {name}")
         assert weights_hash(second) != before, name

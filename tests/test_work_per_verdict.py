@@ -21,7 +21,6 @@ from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.recorder import Recorder
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
@@ -70,7 +69,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
         written: Counter[str] = Counter()
         run.database._connection.set_trace_callback(lambda said: written.update([said.split()[0]]))
         pool = Pool(lambda: ScriptedEngine(script), tokenizer, 8000)
-        assert JudgingLoop(Recorder(run, "c.csv"), [rater], pool).judge(iter(cases)).judged == CASES
+        assert JudgingLoop(run, "c.csv", [rater], pool).judge(iter(cases)).judged == CASES
     assert calls["replies"] == CASES
     assert calls["probes"] <= CASES
     assert calls["of cases' texts"] <= CASES / BATCH + 1, "a batch at once, and the rubric's examples"

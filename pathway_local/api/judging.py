@@ -15,9 +15,9 @@ from pathway_local.api.rubric import Name, Rubric, check_names, in_python, path_
 from pathway_local.api.run import Run
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import OPTIONS, Plan, default_run, read_plan
-from pathway_local.judging.progress import Progress
+from pathway_local.judging.progress import Progress, Watcher
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.sealing.seal import Wanted

@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from pathway_local.case import placed
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.options import App, option, options_of
 from pathway_local.cli.progress import JobProgress, listening
@@ -22,8 +21,8 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import JudgeForecast, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, read_plan
-from pathway_local.judging.recorder import Tally
 from pathway_local.results.analysis import found_by
 from pathway_local.results.summary import ANALYSIS
 from pathway_local.results.table import unasked
@@ -55,8 +54,8 @@ def _show_rater(found: RaterForecast) -> None:
     parts += [f"judged before: {found.judged_before:,}"] if found.judged_before else []
     parts += [f"{count:,} would fail ({kind})" for kind, count in sorted(found.failures.items())]
     data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
-    for each in found.first_failures:
-        data.say(placed(each.case, each.place, each.reason), indent=2)
+    for _, said in found.first_failures:
+        data.say(said, indent=2)
     if more := sum(found.failures.values()) - len(found.first_failures):
         data.say(f"… and {more:,} more", indent=2)
     if found.to_judge:

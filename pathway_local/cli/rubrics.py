@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.adopt import adopt
-from pathway_local.cli.align import ALIGN, align
-from pathway_local.cli.new import new
+from pathway_local.cli.new_rubric import ALIGN, adopt, align, new, show_pair
 from pathway_local.cli.options import READING, App, Models, option
 from pathway_local.cli.terminal import data, notice, print_text
 from pathway_local.errors import WeightsMissing
@@ -16,17 +14,13 @@ from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import Inspection, inspect
+from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.criteria import skeleton
+from pathway_local.rubrics.prompty_file import read_text
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
-from pathway_local.system.safe_yaml import load_ours
-from pathway_local.system.visible import visible
 
 app = App("List, show, make, adopt and check rubrics.", "pathway-local rubrics list")
-
-GUIDES = Path(__file__).with_name("guides.yaml")
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
 
@@ -40,31 +34,26 @@ def list_rubrics() -> None:
 
 
 @app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --full")
-def show(
-    name: Name,
-    full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "--full")] = False,
-) -> None:
-    """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
-    rubric = load_rubric(name)
-    guide = _guide_to(name)
-    data.say(f"{rubric.name}: {rubric.description}", "bold")
-    if guide:
-        data.say(f"For whom: {guide['audience']}")
-        data.say(f"Languages: {guide['languages']}")
-    _show_inputs(rubric)
-    _show_scores(rubric)
-    if guide:
-        copied = f"cp {shlex.quote(str(rubric_path(name)))} my-{name}.prompty"
-        data.say(f"For your own institution, copy its file and give it another `name`. {guide['fit']}")
-        data.say(copied, indent=2)
-    if not full:
-        data.say(f"Output format, notes and the whole text: pathway-local rubrics show {shlex.quote(name)} --full")
+def show(name: Name, full: Annotated[bool, option("", "Show the rubric's file as it is.", "--full")] = False) -> None:
+    """Show a rubric's purpose, inputs and the levels of its scores."""
+    rubric, path = load_rubric(name), rubric_path(name)
+    if full:
+        data.say(read_text(path), lines=True)
         return
-    print_text("Output", skeleton(rubric.format.outputs))
-    print_text("Rules", "\n".join(f"{rule.name}: {rule.says}" for rule in rubric.rules))
-    print_text("Notes", rubric.notes)
-    for turn in rubric.turns:
-        print_text(f"{turn.role} turn", turn.template)
+    data.say(f"{rubric.name}: {rubric.description}", "bold")
+    _show_inputs(rubric)
+    for score_name, score in rubric.format.given.items():
+        rows = [
+            [str(value), score.levels.get(value, ""), "off the scale" if value in score.special else ""]
+            for value in reversed(score.values)
+        ]
+        data.show_table(f"{score_name} ({score.scale})", ["value", "level", ""], rows, left=3)
+    for total, formula in rubric.format.outputs.totals.items():
+        data.say(f"{total} is computed: {formula.text}")
+    data.say(f"Its whole file: pathway-local rubrics show {shlex.quote(name)} --full")
+    if name in builtin_names():
+        data.say("For your own institution, copy it, give it another `name`, and put your own words and examples in:")
+        data.say(f"cp {shlex.quote(str(path))} my-{name}.prompty", indent=2)
 
 
 app.with_examples("pathway-local rubrics new polite.prompty --language pt")(new)
@@ -89,14 +78,19 @@ def check(
         notice(said)
     print_text("Example of a reply", found.reply)
     _show_inputs(rubric)
-    _show_lengths(found, judge)
+    if lengths := found.lengths:
+        counts = {
+            "the rubric's own text": lengths.own,
+            "of it, shared by all prompts": lengths.shared,
+            "kept free for the reply": lengths.reply,
+            "left for the case": lengths.room,
+            "context": lengths.context,
+        }
+        rows = [[what, f"{count:,}"] for what, count in counts.items()]
+        data.show_table(f"Tokens, as {judge} counts", ["what", "tokens"], rows)
+    else:
+        data.say(f"reply: up to {found.free:,} tokens. Give --judge NAME to count the prompt's.")
     print_text("Example of a prompt", found.example)
-
-
-def _guide_to(name: str) -> dict[str, str]:
-    """Return the audience and languages of a built-in rubric, and how to `fit` it elsewhere; empty for a file."""
-    read = load_ours(GUIDES)
-    return {"languages": read["languages"], **read[name]} if name in builtin_names() else {}
 
 
 def _writer(rubric: Rubric, name: str, models: Path | None) -> PromptWriter | None:
@@ -113,31 +107,4 @@ def _writer(rubric: Rubric, name: str, models: Path | None) -> PromptWriter | No
 def _show_inputs(rubric: Rubric) -> None:
     inputs = [[i.name, "judged" if i.empty == "judge" else "fails", i.description] for i in rubric.inputs.values()]
     data.show_table("Inputs", ["input", "when empty", "what it is"], inputs, left=3)
-    for first, second in rubric.pair.swap.items() if rubric.pair else ():
-        data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-
-
-def _show_lengths(found: Inspection, judge: str) -> None:
-    lengths = found.lengths
-    if lengths is None:
-        data.say(f"reply: up to {found.free:,} tokens. Give --judge NAME to count the prompt's.")
-        return
-    rows = [
-        ["the rubric's own text", f"{lengths.own:,}"],
-        ["of it, shared by all prompts", f"{lengths.shared:,}"],
-        ["kept free for the reply", f"{lengths.reply:,}"],
-        ["left for the case", f"{lengths.room:,}"],
-        ["context", f"{lengths.context:,}"],
-    ]
-    data.show_table(f"Tokens, as {judge} counts", ["what", "tokens"], rows)
-
-
-def _show_scores(rubric: Rubric) -> None:
-    for name, score in rubric.format.given.items():
-        rows = [
-            [str(value), score.levels.get(value, ""), "off the scale" if value in score.special else ""]
-            for value in reversed(score.values)
-        ]
-        data.show_table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3)
-    for name, total in rubric.format.outputs.totals.items():
-        data.say(f"{name} is computed: {total.text}")
+    show_pair(rubric)

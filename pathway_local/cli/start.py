@@ -11,19 +11,19 @@ import typer
 from pathway_local.cli.case_files import choose, close_off, example, first_rows, opening
 from pathway_local.cli.command_line import command_of
 from pathway_local.cli.judge import heeded
-from pathway_local.cli.new import new
+from pathway_local.cli.new_rubric import new
 from pathway_local.cli.options import App, Lang, options_of
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
 from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing
-from pathway_local.judges.judge_card import judge_cards
+from pathway_local.judges.placement import judge_card
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, read_plan
-from pathway_local.judging.progress import Progress
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.progress import Progress, Watcher
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
@@ -227,8 +227,8 @@ class Dialog:
 
     def _ask_judge(self) -> None:
         """Ask for a judge that is here, real ones first; name some that could be fetched."""
-        registry = load_registry(self._given.get("models"))
-        fitting = [card for card in judge_cards(registry, this_machine()) if card.fits == "yes"]
+        cards = (judge_card(entry, this_machine()) for entry in load_registry(self._given.get("models")))
+        fitting = [card for card in cards if card.fits == "yes"]
         here = sorted((card.spec for card in fitting if card.folder), key=lambda spec: bool(spec.label))
         if not here:
             raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
@@ -246,8 +246,8 @@ class Dialog:
             self._tell("to_judge", count=rater.to_judge)
             for kind, count in rater.failures.items():
                 self._tell("would_fail", count=count, kind=kind)
-            for each in rater.first_failures:
-                talk.say(self._say("row", row=each.place.split()[-1]), indent=5)
+            for place, _ in rater.first_failures:
+                talk.say(self._say("row", row=place.split()[-1]), indent=5)
         if not self._agreed("judge_now", command):
             self._tell("later", command=shlex.join(command))
             raise typer.Exit

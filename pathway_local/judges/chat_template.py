@@ -75,7 +75,9 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
         )
         for said in (marks, probes)
     ]
-    plain, probed = map(_sound, render(template, conversations))
+    (plain, failed), (probed, failed_on_probes) = render(template, conversations)
+    if error := failed or failed_on_probes:
+        raise EngineError(f"the chat template fails: {plain_line(error)}", _HINT)
     split = re.split(f"{fence}-([0-9]+)-{fence}", plain)
     frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
     for at, (role, around) in enumerate(turns):
@@ -95,21 +97,13 @@ def plain_line(error: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in error.splitlines()[0][:200])
 
 
-def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> list[str | EngineError]:
-    """Return each conversation rendered with its variables, in a process with limits; an error if the template fails.
+def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> list[tuple[str, str]]:
+    """Return each conversation rendered with its variables, in a process with limits, and why the template fails on it.
 
     Raises EngineError, TooCostly.
     """
     said = ask("chat template", template=template, asked=asked)
-    errors = [said["error"]] * len(asked) if "error" in said else said["errors"]
-    failed = [EngineError(f"the chat template fails: {plain_line(each)}", _HINT) if each else None for each in errors]
-    return [error or text for error, text in zip(failed, said.get("texts", failed), strict=True)]
-
-
-def _sound(rendered: str | EngineError) -> str:
-    if isinstance(rendered, EngineError):
-        raise rendered
-    return rendered
+    return [("", said["error"])] * len(asked) if "error" in said else list(map(tuple, said["rendered"]))
 
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
@@ -170,7 +164,7 @@ def _turns(
     followed = [*answered, {"role": "user", "content": NEXT}]
     as_user = [{"role": "user", "content": SYSTEM}, native[1]]
     asked = [(each, opening) for each in (native, folded, as_user)] + [(each, closed) for each in (answered, followed)]
-    kept, put, doubled, *after = (each if isinstance(each, str) else "" for each in render(template, asked))
+    kept, put, doubled, *after = (text for text, _ in render(template, asked))
     takes_system = 0 <= kept.find(SYSTEM) < kept.find(USER) and kept != doubled
     folds = not takes_system and 0 <= put.find(SYSTEM) < put.find(USER)
     ends = tuple(dict.fromkeys(filter(None, (_first_token(text, tokens) for text in after))))

@@ -17,6 +17,7 @@ from pathway_local.judges.weights import (
     read_json,
     tensor_names,
     weight_files,
+    weights_bytes,
     weights_hash,
 )
 from pathway_local.system.machine import GB, Machine, uses_gpu
@@ -79,13 +80,10 @@ def computed_in(judge: JudgeSpec, machine: Machine) -> str:
 
 
 def file_checks(spec: JudgeSpec, folder: Path) -> Iterator[Check]:
-    """Check the files, the cheapest checks first: the hash reads every byte."""
+    """Check the files, the cheapest checks first: the last one reads every byte."""
     yield checked("config", lambda: _config(folder))
     yield checked("engine settings", lambda: _settings(spec))
-    weights = checked("weights", lambda: _weights(spec, folder))
-    yield weights
-    if weights.status == "ok":
-        yield checked("hash", lambda: _hash(spec, folder))
+    yield checked("weights", lambda: _weights(spec, folder))
 
 
 def checked_hash(spec: JudgeSpec, folder: Path) -> str:
@@ -119,14 +117,7 @@ def _settings(spec: JudgeSpec) -> Check:
 
 def _weights(spec: JudgeSpec, folder: Path) -> Check:
     files = weight_files(check_folder(folder, spec.name))
-    for path in files:
-        tensor_names(path)
-    total = sum(path.stat().st_size for path in files) / GB
-    return Check("weights", "ok", f"{len(files)} safetensors {'file' if len(files) == 1 else 'files'}, {total:.3g} GB")
-
-
-def _hash(spec: JudgeSpec, folder: Path) -> Check:
     found = checked_hash(spec, folder)
-    if spec.sha256:
-        return Check("hash", "ok", f"the registry's, {found}")
-    return Check("hash", "note", f"the registry has none to compare: {found}")
+    number = f"{len(files)} safetensors {'file' if len(files) == 1 else 'files'}, {weights_bytes(folder) / GB:.3g} GB"
+    known = f"their hash is the registry's, {found}" if spec.sha256 else f"the registry has no hash to compare: {found}"
+    return Check("weights", "ok" if spec.sha256 else "note", f"{number}; {known}")

@@ -3,8 +3,7 @@
 It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,32 +48,22 @@ def check_source(spec: JudgeSpec) -> None:
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     """Download what is missing and return the commit. The first call only lists the files."""
-    take = partial(
-        download,
-        spec.source,
-        local_dir=folder,
-        allow_patterns=["*.safetensors", *SETTINGS],
-        ignore_patterns=list(NOT_TAKEN),
-    )
+    taken = {"allow_patterns": ["*.safetensors", *SETTINGS], "ignore_patterns": [*NOT_TAKEN]}
     try:
-        planned = take(revision=spec.revision, dry_run=True)
-        commit = _commit(spec, planned)
+        planned = download(spec.source, revision=spec.revision, local_dir=folder, dry_run=True, **taken)
+        if not any(file.filename.endswith(".safetensors") for file in planned):
+            raise WeightsMissing(
+                f"judge {spec.name!r}: {spec.source} holds no safetensors files at this revision",
+                "We never fetch pickled weights, since reading one can run code: name a source with safetensors.",
+            )
+        commit = str(planned[0].commit_hash)
         folder.mkdir(parents=True, exist_ok=True)
-        take(revision=commit, dry_run=False)
+        download(spec.source, revision=commit, local_dir=folder, dry_run=False, **taken)
     except PathwayError:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors
         raise _explained(spec, error) from None
     return commit
-
-
-def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
-    if not any(file.filename.endswith(".safetensors") for file in planned):
-        raise WeightsMissing(
-            f"judge {spec.name!r}: {spec.source} holds no safetensors files at this revision",
-            "We never fetch pickled weights, since reading one can run code: name a source with safetensors.",
-        )
-    return str(planned[0].commit_hash)
 
 
 def _explained(spec: JudgeSpec, error: BaseException) -> WeightsMissing:

@@ -151,9 +151,6 @@ class JudgeSpec(RegistryEntry):
         return f"`{self.name}: {{{keys}}}`"
 
 
-MOST_DIGITS = 10
-
-
 @dataclass(frozen=True, slots=True)
 class Chat:
     """A judge's turns: whether the system turn is folded into the user turn, the switches of the chat template, and the
@@ -169,7 +166,7 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
 
     Raises UsageError if it is neither, or if the judge never thinks, and RegistryError if its entry has yet to say so.
     """
-    if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
+    if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < 10):
         raise UsageError(
             f"--think {wanted[:20]} is not a number of tokens", "Give a number, such as --think 1024, or --think auto."
         )
@@ -213,15 +210,14 @@ def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
     """Return everything in the judge's entry that changes its prompts or thinking, as JSON for the rater's spec."""
-    how = judge.thinking
+    chat, how = chat_of(judge, budget), judge.thinking
     thinks: dict[str, JsonValue] = {}
     if how and budget:
-        drawn = thinking_sampling(judge, reply)
-        thinks = {"end": how.end, "closing": how.closing, "sampling": asdict(drawn)}
+        thinks = {"end": how.end, "closing": how.closing, "sampling": asdict(thinking_sampling(judge, reply))}
     return {
         "system": judge.system,
         "switches": dict(how.on_by if budget else how.off_by) if how else {},
-        "opening": chat_of(judge, budget).opening,
+        "opening": chat.opening,
         "end_of_turn": list(judge.end_of_turn),
         "thinking": thinks,
     }

@@ -54,18 +54,17 @@ def ask(what: str, **request: object) -> dict[str, Any]:
 
     Raises TooCostly if it takes more than its limits, EngineError if its process ends in another way.
     """
-    said: dict[str, Any] = json.loads(in_process(json.dumps({"what": what, **request}, default=str)))
+    said: dict[str, Any] = json.loads(in_process(what, json.dumps(request, default=str)))
     if "limit" in said:
         raise TooCostly(f"the {what} {said['limit']}", AGAIN)
     return said
 
 
-def in_process(request: str) -> str:
+def in_process(what: str, request: str) -> str:
     """Return what `answer` answers in a process of its own."""
-    what = json.loads(request)["what"]
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", __name__, *map(str, LIMITS[what])],
+            [sys.executable, "-P", "-m", __name__, what, *map(str, LIMITS[what])],
             input=request.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -94,7 +93,7 @@ class _Generation(Extension):
 
 
 def rendered(template: str, asked: list[tuple[list[dict[str, str]], dict[str, object]]]) -> dict[str, Any]:
-    """Return the text of each conversation, as transformers' `apply_chat_template` renders it."""
+    """Return each conversation as transformers' `apply_chat_template` renders it, and why the template fails on it."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
@@ -102,18 +101,15 @@ def rendered(template: str, asked: list[tuple[list[dict[str, str]], dict[str, ob
     now = datetime.now()  # the same for all conversations, which are compared
     environment.globals |= {"raise_exception": _refuse, "strftime_now": now.strftime}
     compiled = environment.from_string(template)
-    texts: list[str | None] = []
-    errors: list[str] = []
+    found = list[tuple[str, str]]()
     for turns, variables in asked:
         try:
-            texts.append(compiled.render(**{"tools": None, "documents": None, **variables}, messages=turns))
-            errors.append("")
+            found.append((compiled.render(**{"tools": None, "documents": None, **variables}, messages=turns), ""))
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001  a template is a program from elsewhere, and may raise anything
-            texts.append(None)
-            errors.append(str(error).strip()[:1000] or type(error).__name__)
-    return {"texts": texts, "errors": errors}
+            found.append(("", _said(error)))
+    return {"rendered": found}
 
 
 def _as_json(value: object, ensure_ascii: bool = False, **options: Any) -> str:
@@ -175,27 +171,27 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def answer(request: str) -> str:
+def answer(what: str, request: str) -> str:
     """Return the answer to a request, both as JSON."""
-    return json.dumps(_answer(**json.loads(request)))
-
-
-def _answer(what: str, **request: Any) -> dict[str, Any]:
     try:
-        found = rendered(**request) if what == "chat template" else try_tokenizer(**request)
+        found = (rendered if what == "chat template" else try_tokenizer)(**json.loads(request))
     except MemoryError:
-        return {"limit": f"needs over {LIMITS[what][1]} MB of memory"}
+        found = {"limit": f"needs over {LIMITS[what][1]} MB of memory"}
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001  a panic of a library in Rust is no Exception
-        return {"error": str(error).strip()[:1000] or type(error).__name__}
-    if sum(len(text or "") for text in found.get("texts", ())) > MOST_CHARACTERS:
-        return {"limit": f"writes over {MOST_CHARACTERS:,} characters"}
-    return found
+        found = {"error": _said(error)}
+    if sum(len(text) for text, _ in found.get("rendered", ())) > MOST_CHARACTERS:
+        found = {"limit": f"writes over {MOST_CHARACTERS:,} characters"}
+    return json.dumps(found)
+
+
+def _said(error: BaseException) -> str:
+    return str(error).strip()[:1000] or type(error).__name__
 
 
 if __name__ == "__main__":
-    seconds, megabytes = map(int, sys.argv[1:])
+    seconds, megabytes = map(int, sys.argv[2:])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-    sys.stdout.write(answer(sys.stdin.read()))
+    sys.stdout.write(answer(sys.argv[1], sys.stdin.read()))

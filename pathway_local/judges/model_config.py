@@ -8,6 +8,7 @@ from pydantic import Field
 Config = Mapping[str, object]
 Count = Annotated[int, Field(gt=0, le=2**40)]
 
+_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -34,6 +35,14 @@ def whole(config: Config, *keys: str) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**40:
             return value
     return None
+
+
+def precision(config: Config) -> str | None:
+    """Return the precision that a model is stored in; None if its config names none that we know."""
+    if isinstance(config.get("quantization_config"), Mapping):
+        return "quantized"
+    text = text_config(config)
+    return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
 
 
 def context(config: Config) -> int | None:

@@ -1,12 +1,17 @@
-"""Decides where a judge runs here, and refuses one whose weights can't fit; vLLM says the rest as it loads."""
+"""Decides where a judge runs here, and refuses one whose weights can't fit; the card of a judge shows it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
+from pathlib import Path
 
-from pathway_local.errors import EngineMissing, OutOfMemory
+from pydantic import JsonValue
+
+from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.registry import complete, weights_folder
 from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
 MOST_SHARE = 0.90
@@ -21,13 +26,6 @@ before vLLM compares its share with what is free; the rest is for other programs
 
 SMALL_ENOUGH_FOR_CPU = 3 * GB
 """Bytes of weights up to which a judge runs on the processor, unless its entry says otherwise."""
-
-STORED = {"fp32": 32, "bf16": 16, "fp16": 16}
-"""Bits of a stored weight that vLLM can make smaller while it loads it."""
-
-# Bits of a weight after that, its share of a scale included, by the names of vLLM's `quantization` setting (vLLM 0.32,
-# config/quantization.py). It converts part by part, so the larger weights never fill the memory.
-ON_LOADING = dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per_block", "mxfp8"), 8) | {"mxfp4": 4.25}
 
 _LIST = "`pathway-local judges list` shows which judges fit here."
 
@@ -54,10 +52,7 @@ def weights_bytes(spec: JudgeSpec, number: int = 2) -> float | None:
     """Return the bytes of a judge's weights in memory, 16-bit ones with `number` bytes each; None if not known."""
     if spec.weights_gb is None:
         return None
-    stored, made = STORED.get(spec.precision), ON_LOADING.get(str(spec.engine.get("quantization")))
-    if stored and made:
-        return spec.weights_gb * GB * made / stored
-    return spec.weights_gb * GB * (number / 2 if stored == 16 else 1)
+    return spec.weights_gb * GB * (number / 2 if spec.precision in ("bf16", "fp16") else 1)
 
 
 def smallest_gpu(spec: JudgeSpec) -> int | None:
@@ -135,3 +130,47 @@ def gpus_named(settings: Mapping[str, object]) -> int:
     """Return the GPUs among which these settings split a judge; 1 if they are none that vLLM takes."""
     tensor, pipeline = settings.get(PARALLEL, 1), settings.get("pipeline_parallel_size", 1)
     return max(1, tensor * pipeline) if isinstance(tensor, int) and isinstance(pipeline, int) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCard:
+    """A judge on this machine: its folder, if its weights are here, and where it runs, or why it can't."""
+
+    spec: JudgeSpec
+    folder: Path | None
+    placed: Placement | EngineError
+
+    @property
+    def fits(self) -> str:
+        """Whether it runs here, in a word or two."""
+        if isinstance(self.placed, Placement):
+            return "yes"
+        return "no GPU" if isinstance(self.placed, EngineMissing) else "no"
+
+    @property
+    def entry(self) -> dict[str, JsonValue]:
+        """The entry's keys that say something, as a file of YAML holds them."""
+        told = self.spec.model_dump(mode="json", exclude={"name", "origin"}, exclude_none=True)
+        told |= {"thinking": told.get("thinking", self.spec.thinks), "min_gpu_gb": smallest_gpu(self.spec) or ""}
+        return {key: value for key, value in told.items() if value not in ("", [], {})}
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return the entry's keys, and what was found on this machine."""
+        here: dict[str, JsonValue] = {
+            "folder": str(self.folder) if self.folder else None,
+            "gpus": self.placed.gpus if isinstance(self.placed, Placement) else None,
+            "why_not": str(self.placed) if isinstance(self.placed, EngineError) else None,
+        }
+        return {**self.spec.model_dump(mode="json"), "min_gpu_gb": smallest_gpu(self.spec), "here": here}
+
+
+def judge_card(entry: JudgeSpec, machine: Machine) -> JudgeCard:
+    """Return the card of an entry, completed from its folder; if that is broken, the card shows the entry only."""
+    spec, folder = entry, None
+    try:
+        spec = complete(entry)
+        with suppress(WeightsMissing):
+            folder = weights_folder(spec)
+        return JudgeCard(spec, folder, check_fits_here(spec, machine))
+    except EngineError as error:
+        return JudgeCard(spec, folder, error)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.chat_template import read_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
-from pathway_local.judges.model_config import Config, context, text_config
+from pathway_local.judges.model_config import context, precision
 from pathway_local.judges.weights import (
     check_folder,
     find_folder,
@@ -26,12 +27,17 @@ from pathway_local.judges.weights import (
 from pathway_local.system.machine import GB
 from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
+from pathway_local.system.visible import visible
 
-_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
-
-def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
-    """Return the entry, completed from its folder. Raises EngineError if the folder's config can't be read."""
+def complete(spec: JudgeSpec) -> JudgeSpec:
+    """Return an entry with what it leaves out read from its folder, if it is on this disk. Raises EngineError."""
+    try:
+        folder = find_folder(spec.name, spec.source, spec.revision)
+    except WeightsMissing:
+        return spec
+    if not (folder / "config.json").is_file():
+        return spec
     config = read_json(folder / "config.json")
     told: dict[str, object] = {"context": context(config), "precision": precision(config)}
     if all(path.is_file() for path in weight_files(folder)):
@@ -41,14 +47,6 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
         found = read_template(folder)
         told |= {"system": found.system, "end_of_turn": found.ends} | ({} if found.thinking else {"thinking": None})
     return spec.model_copy(update={key: told[key] for key in told.keys() - spec.model_fields_set})
-
-
-def precision(config: Config) -> str | None:
-    """Return the precision that a model is stored in, by its `config.json`; None if it names none that we know."""
-    if isinstance(config.get("quantization_config"), Mapping):
-        return "quantized"
-    text = text_config(config)
-    return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
 
 
 USUAL_JUDGE = "demo"
@@ -67,17 +65,11 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """Return the judge of that name, folder, or folder's name in `models_home()`.
+        """Return the judge of that name, folder, or folder's name in `models_home()`, completed from its folder.
 
-        If its weights are on this disk, what the entry leaves out is read from them. Raises UnknownName, UsageError if
-        there is no such folder, EngineError for a broken one.
+        Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
         """
-        spec = self.specs.get(name) or _of_folder(name, self.specs)
-        try:
-            folder = find_folder(spec.name, spec.source, spec.revision)
-        except WeightsMissing:
-            return spec
-        return complete(spec, folder) if (folder / "config.json").is_file() else spec
+        return complete(self.specs.get(name) or _of_folder(name, self.specs))
 
 
 def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
@@ -118,24 +110,19 @@ def load_registry(extra: Path | None = None) -> Registry:
     """
     paths = [*([user_file()] if user_file().is_file() else []), *([extra] if extra is not None else [])]
     files = [_built_in(), *map(_read, paths)]
-    merged: dict[str, dict[str, object]] = {}
+    merged: dict[str, dict[str, Any]] = {}
     for file in files:
         for name, entry in file.entries():
             before = merged.get(name, {})
             if entry.get("source", before.get("source")) != before.get("source"):
                 before = {}
-            merged[name] = {**before, **entry, **_joined_settings(before.get("engine"), entry.get("engine"))}
+            merged[name] = {**before, **entry}
+            if isinstance(told := entry.get("engine"), Mapping) and isinstance(before.get("engine", {}), Mapping):
+                joined = {**before.get("engine", {}), **told}
+                merged[name]["engine"] = {key: value for key, value in joined.items() if value is not None}
     return Registry(
         {name: _spec(name, keys, [each for each in files if name in each.tree]) for name, keys in merged.items()}
     )
-
-
-def _joined_settings(before: object, told: object) -> dict[str, object]:
-    """Return the `engine` settings of an entry, joined with those of the one before."""
-    if not isinstance(told, Mapping):
-        return {}
-    joined = {**(before if isinstance(before, Mapping) else {}), **told}
-    return {"engine": {name: value for name, value in joined.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +139,7 @@ class _File:
         for name, entry in self.tree.items():
             if not isinstance(name, str) or not _NAME.fullmatch(name):
                 raise RegistryError(
-                    f"{self.where(name)}: {_plain(repr(name))} is not a valid name for a judge",
+                    f"{self.where(name)}: {ascii(name)[:60]} is not a valid name for a judge",
                     "Use letters, digits, dots and dashes.",
                 )
             if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
@@ -200,15 +187,9 @@ def _explained(name: str, files: Sequence[_File], error: ValidationError) -> Reg
     path, kind, said = first_complaint(error)
     key = path[0] if path else ""
     file = next((each for each in reversed(files) if key in dict(each.entries())[name]), files[-1])
-    at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
+    at = f"{file.where(name, *path)}: {'.'.join(visible(str(each))[:60] for each in (name, *path))}"
     if kind == "extra_forbidden":
         return RegistryError(
             f"{at}: no such key", f"The comment at the top of {shipped('models.yaml')} lists all keys."
         )
     return RegistryError(f"{at}: {said}", "Put it in quotes." if kind == "string_type" else "Correct it there.")
-
-
-def _plain(key: str | int) -> str:
-    """Return a key as one short word of a message: printable, and never longer than 60 characters."""
-    text = str(key)
-    return (text if text.isprintable() else ascii(text))[:60]

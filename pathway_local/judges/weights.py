@@ -24,26 +24,11 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 INDEX = "model.safetensors.index.json"
 SETTINGS = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "tokenizer.model",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "tekken.json",
-    "chat_template.jinja",
-    "chat_template.json",
-    "hf_quant_config.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "quant_config.json",
-    "quantize_config.json",
-    "video_preprocessor_config.json",
-    INDEX,
-)
+    "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model",
+    "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt", "tekken.json", "chat_template.jinja",
+    "chat_template.json", "hf_quant_config.json", "preprocessor_config.json", "processor_config.json",
+    "quant_config.json", "quantize_config.json", "video_preprocessor_config.json", INDEX,
+)  # fmt: skip
 """The files beside the weights that libraries may read. A fetch takes these, and the hash covers them."""
 
 _UNREAD = re.compile(

@@ -19,9 +19,9 @@ from pathway_local.errors import EngineDied, EngineError, EngineMissing
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import gpus_named
 from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_folder
-from pathway_local.judging.job import Watcher
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.progress import Watcher
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import MOST, split_run
@@ -46,7 +46,8 @@ def judge_on_cluster(plan: Plan, given: Mapping[str, Any], watcher: Watcher, com
     if not find_spec("ray"):
         raise EngineMissing("--cluster needs Ray, which is not installed here", _INSTALL)
     for earlier in sorted(plan.run.parent.glob(f"{plan.run.stem}.cluster-*")):
-        _merge(plan.run, sorted(earlier.glob("*.run")), command, watcher)
+        if parts := sorted(earlier.glob("*.run")):
+            merge_parts(plan.run, parts, command, watcher.notice)
         shutil.rmtree(earlier)
     if plan.pseudonyms and not plan.run.exists():
         Pseudonyms.at(plan.pseudonyms, make=True)
@@ -76,7 +77,7 @@ def judge_on_cluster(plan: Plan, given: Mapping[str, Any], watcher: Watcher, com
             raise EngineError(f"{part.name} was not judged: {_reason(log) or told.problem}", f"Read {log}.")
         ended += 1
         failed["cases"] += told.code == SOME_FAILED
-        _merge(plan.run, [part], command, watcher)
+        merge_parts(plan.run, [part], command, watcher.notice)
         watcher.notice(f"{ended} of {len(parts)} parts judged and merged")
     if ended == len(parts):
         shutil.rmtree(folder)
@@ -124,11 +125,6 @@ def _handed_out(order: Path, watcher: Watcher) -> Iterator[Told]:
         os.close(ours)
         process.kill()
         process.wait()
-
-
-def _merge(run: Path, parts: Sequence[Path], command: Sequence[str], watcher: Watcher) -> None:
-    if parts:
-        merge_parts(run, parts, command, watcher.notice)
 
 
 def _reason(log: Path) -> str:

@@ -1,35 +1,21 @@
 """Says what a job would do: reads the cases and renders the prompts, but loads no engine and stores nothing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 
-from pathway_local.case import BadRow, Case, fingerprint
+from pathway_local.case import BadRow, Case, fingerprint, placed
 from pathway_local.errors import CaseError
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, batches
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, by_engine
-from pathway_local.judging.preparation import (
-    add_raters,
-    engine_plan,
-    local_rater,
-    prepare,
-)
+from pathway_local.judging.preparation import add_raters, engine_plan, prepare
+from pathway_local.judging.progress import Watcher
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_file import RunFile
 
 SHOWN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class WouldFail:
-    """A row that would fail: its case, where a person finds it, and why."""
-
-    case: str
-    place: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -37,6 +23,7 @@ class RaterForecast:
     """One judge's work under one rubric: numbers of cases and tokens, and the first rows that would fail.
 
     `shared_tokens` are those of the prompts that a prefix cache can save. `reply_tokens` is a limit, thinking included.
+    `first_failures` are places and sentences.
     """
 
     rater: str
@@ -46,14 +33,14 @@ class RaterForecast:
     prompt_tokens: int = 0
     shared_tokens: int = 0
     reply_tokens: int = 0
-    failures: dict[str, int] = field(default_factory=dict)
-    first_failures: list[WouldFail] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+    first_failures: list[tuple[str, str]] = field(default_factory=list)
 
-    def fail(self, kind: str, found: WouldFail) -> None:
+    def fail(self, kind: str, case: str, place: str, reason: str) -> None:
         """Count a row that would fail."""
-        self.failures[kind] = self.failures.get(kind, 0) + 1
+        self.failures[kind] += 1
         if len(self.first_failures) < SHOWN:
-            self.first_failures.append(found)
+            self.first_failures.append((place, placed(case, place, reason)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ class JudgeForecast:
     label: str
     context: int
     notes: tuple[str, ...]
-    raters: tuple[RaterForecast, ...]
+    raters: Sequence[RaterForecast]
 
 
 class _NothingStored(Exception):
@@ -85,13 +72,16 @@ def dry_run(plan: Plan, watcher: Watcher) -> list[JudgeForecast]:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
         prepared = prepare(plan, run, loaded, watcher.notice, watcher.stopped)
+        if run:
+            with suppress(_NothingStored), run.together():
+                add_raters(run, prepared)
+                raise _NothingStored
         judges, counted = list[JudgeForecast](), list[tuple[RaterForecast, LocalRater]]()
-        for own in by_engine(_with_ids(run, prepared.raters)):
-            judge, (_, planned) = own[0].judge, engine_plan(prepared, own, run, loaded)
-            found = tuple(RaterForecast(each.name, each.rubric.name) for each in own)
-            judges.append(JudgeForecast(judge.name, judge.label, judge.most_tokens, planned.notes, found))
-            local = (local_rater(each, loaded.tokenizer(each.judge), prepared.plan) for each in own)
-            counted += zip(found, local, strict=True)
+        for work in prepared.judges:
+            judge, (_, load) = work.judge, engine_plan(prepared, work, run, loaded)
+            found = [RaterForecast(each.name, each.rubric.name) for each in work.planned]
+            judges.append(JudgeForecast(judge.name, judge.label, judge.most_tokens, load.notes, found))
+            counted += zip(found, work.raters, strict=True)
         for batch in batches(prepared.rows(watcher.stopped)):
             for forecast, rater in counted:
                 _count(forecast, rater, batch, run)
@@ -100,22 +90,13 @@ def dry_run(plan: Plan, watcher: Watcher) -> list[JudgeForecast]:
         return judges
 
 
-def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:
-    """Return the raters with the ids that they have or would get in the run. Raises RaterChanged."""
-    if run:
-        with suppress(_NothingStored), run.together():
-            raters = add_raters(run, raters)
-            raise _NothingStored
-    return raters
-
-
 def _count(forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow], run: RunFile | None) -> None:
     """Add the work on a batch of cases."""
     known = run.judged(rater.id, [row.id for row in batch]) if run else {}
     unjudged = []
     for row in batch:
         if isinstance(row, BadRow):
-            forecast.fail(row.failure.kind, WouldFail(row.id, row.where, row.reason))
+            forecast.fail(row.failure.kind, row.id, row.where, row.reason)
             continue
         texts = rater.writer.rubric.texts_of(row)
         if run and known.get(row.id) == fingerprint(run.key, texts):
@@ -125,7 +106,7 @@ def _count(forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | Ba
     thought = rater.writer.thinking.most if rater.writer.thinking else 0
     for (row, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
         if failed := [prompt for prompt in prompts.values() if isinstance(prompt, CaseError)]:
-            forecast.fail(failed[0].kind, WouldFail(row.id, f"row {row.row}", str(failed[0])))
+            forecast.fail(failed[0].kind, row.id, f"row {row.row}", str(failed[0]))
             continue
         forecast.to_judge += 1
         for prompt in prompts.values():

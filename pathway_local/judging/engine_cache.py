@@ -18,9 +18,6 @@ from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.sealing.seal import Wanted
 
-Planned = tuple[str, EngineConfig, Wanted, str]
-"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many GPUs."""
-
 
 class EngineCache:
     """Keeps the engine of one judge, or its several engines, until a job needs another one; and every tokenizer.
@@ -32,7 +29,7 @@ class EngineCache:
         self._process, self._turn = os.getpid(), Lock()
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Engines] | None = None
-        self._planned: tuple[Planned, LoadPlan] | None = None
+        self._planned: tuple[tuple[str, EngineConfig, Wanted, str], LoadPlan] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -64,8 +61,8 @@ class EngineCache:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def planned(self, wanted: Planned, estimate: Callable[[], LoadPlan]) -> LoadPlan:
-        """Return how a judge is loaded.
+    def planned(self, wanted: tuple[str, EngineConfig, Wanted, str], estimate: Callable[[], LoadPlan]) -> LoadPlan:
+        """Return how a judge is loaded, by the engine's name, the judge with its whole context, the seal and the GPUs.
 
         A loaded engine uses memory, and a new estimate would be too small. So the last judge's plan is kept, and its
         engine is freed before another judge's is estimated.

@@ -2,26 +2,27 @@
 
 import gc
 import zlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pathway_local.case import BadRow, Case, CaseRef
-from pathway_local.errors import CaseError, Stopped
+from pathway_local.case import BadRow, Case, CaseRef, fingerprint
+from pathway_local.errors import CaseError, RunFileError, Stopped
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.recorder import Recorder, Tally, Texts
 from pathway_local.judging.reply_reading import filler_marks, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
-from pathway_local.rubrics.pair import Order, Orders, orders_of, verdict_of_orders
+from pathway_local.rubrics.pair import FIELDS, Order, Orders, orders_of, verdict_of_orders
 from pathway_local.runs.record import CaseOutcome
-from pathway_local.verdict import Failure, Verdict
+from pathway_local.runs.run_cases import rows_are_ids
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import NO_TOKENS, Failure, Tokens, Verdict
 
 ALLOCATIONS = 50_000
 """New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
@@ -32,13 +33,40 @@ BATCH = 128
 BATCH_CHARACTERS = 8 * 2**20
 """A batch ends once its texts have so many characters: a small Parquet file can repeat a text of 15 MB in each row."""
 
+Texts = Mapping[str, str]
+"""A case's texts by input."""
+
 ORDER = -1
 """Stands for a sample's number in the seed that draws the order of a case."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Tally:
+    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job."""
+
+    judged: int = 0
+    skipped: int = 0
+    rejudged: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    tokens: Tokens = NO_TOKENS
+
+    @property
+    def done(self) -> int:
+        """Return the number of cases with an outcome, those of earlier jobs included."""
+        return self.judged + self.skipped + self.failures.total()
+
+    def count(self, stored: CaseOutcome) -> None:
+        """Add an outcome that was stored."""
+        self.tokens += stored.tokens
+        if isinstance(stored.outcome, Failure):
+            self.failures[stored.outcome.kind] += 1
+        else:
+            self.judged += 1
+
+
+@dataclass(slots=True)
 class LocalRater:
-    """A judge under one rubric, with its id in the run; `samples` replies are drawn for each case.
+    """A judge under one rubric, with its id in the run once it was added; `samples` replies are drawn for each case.
 
     A comparison of two responses is judged in its `orders`, with so many replies in each.
     """
@@ -71,35 +99,38 @@ class _Waiting(Struct):
     completions: list[Completion] = []
 
 
+@dataclass(slots=True)
 class JudgingLoop:
-    """Judges cases under the given raters; `recorder` says which, and stores their outcomes.
+    """Judges cases into a run, all but those that a rater has judged with the same texts.
 
-    `window` bounds the requests in flight. `watch` gets the
-    tally whenever outcomes were stored. `stopped` is asked between outcomes whether to end early: stored outcomes stay,
-    and a later job draws those in flight again.
+    `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
+    Without `texts` a verdict is stored as its scores and marks alone. If the cases are not the `whole` file, failures
+    on bad rows that are not among them stay. `window` bounds the requests in flight. `watch` gets the tally whenever
+    outcomes were stored. `stopped` is asked between outcomes whether to end early; a later job draws those in flight
+    again.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        raters: Sequence[LocalRater],
-        pool: Pool,
-        *,
-        window: int = 256,
-        watch: Callable[[Tally], None] = lambda tally: None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.recorder, self.raters, self.pool = recorder, raters, pool
-        self.window, self.watch, self.stopped = window, watch, stopped
-        self._waiting: dict[str, _Waiting] = {}
-        self._requests = 0
+    run: RunFile
+    source: str
+    raters: Sequence[LocalRater]
+    pool: Pool
+    keep: Collection[str] | None = ()
+    texts: bool = True
+    whole: bool = True
+    window: int = 256
+    watch: Callable[[Tally], None] = lambda tally: None
+    stopped: Callable[[], bool] = lambda: False
+    tally: Tally = field(default_factory=Tally)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _bad_rows: set[str] = field(default_factory=set)
+    _requests: int = 0
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
         """Judge those of the cases that have no verdict yet."""
         with _collecting_rarely(), suppress(Stopped):
             for batch in batches(cases):
                 for rater in self.raters:
-                    unjudged = self.recorder.to_judge(rater.id, rater.writer.rubric, batch)
+                    unjudged = self._unjudged(rater, batch)
                     if unjudged:
                         self.pool.load()  # before a prompt is written: it says how long one may be
                         rater.writer.context = min(rater.writer.context, self.pool.context)
@@ -107,11 +138,35 @@ class JudgingLoop:
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)
                 if self.stopped():
-                    return self.recorder.tally
+                    return self.tally
             self._store_finished(0)
-            if not self.stopped():
-                self.recorder.end([rater.id for rater in self.raters])
-        return self.recorder.tally
+            for rater in self.raters if self.whole and not self.stopped() else ():
+                self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
+        return self.tally
+
+    def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
+        """Return the cases of a batch that the rater has not judged, with the texts that its rubric reads."""
+        known = self.run.judged(rater.id, [row.id for row in batch])
+        unjudged: list[tuple[CaseRef, Texts]] = []
+        skipped: list[CaseRef] = []
+        bad = [row for row in batch if isinstance(row, BadRow)]
+        for row in batch:
+            if isinstance(row, BadRow):
+                continue
+            texts = rater.writer.rubric.texts_of(row)
+            case = row.ref(fingerprint(self.run.key, texts))
+            if known.get(case.id) == case.hash:
+                skipped.append(case)
+                continue
+            if case.id in known:
+                _refuse_moved(self.run, case)
+                self.tally.rejudged += 1
+            unjudged.append((case, texts))
+        self.run.keep_metadata(skipped, self.keep)
+        self.tally.skipped += len(skipped)
+        self._bad_rows.update(row.id for row in bad)
+        self._store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
+        return unjudged
 
     def _submit(self, rater: LocalRater, case: CaseRef, prompts: Mapping[Order, Prompt | CaseError]) -> None:
         """Enqueue a request for each order and sample; a case that lacks a prompt fails at once."""
@@ -143,8 +198,28 @@ class JudgingLoop:
                 self._store(rater_id, outcomes)
 
     def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
-        self.recorder.store(rater_id, outcomes)
-        self.watch(self.recorder.tally)
+        """Store a rater's outcomes and count them."""
+        if not self.texts:
+            outcomes = [_without_texts(each) for each in outcomes]
+        if outcomes:
+            self.run.put_all(rater_id, outcomes, keep=self.keep)
+            for each in outcomes:
+                self.tally.count(each)
+            self.watch(self.tally)
+
+
+def _refuse_moved(run: RunFile, case: CaseRef) -> None:
+    if rows_are_ids(run):
+        said = f"row {case.row} of the cases file has other texts than when it was judged"
+        raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
+
+
+def _without_texts(found: CaseOutcome) -> CaseOutcome:
+    """Keep of a verdict's fields what a comparison of two responses chose in each order, which is no text."""
+    if not isinstance(found.outcome, Verdict):
+        return found
+    kept = {k: value for k, value in found.outcome.fields.items() if k in FIELDS and not isinstance(value, str)}
+    return replace(found, outcome=replace(found.outcome, fields=kept))
 
 
 def _outcome_of(waiting: _Waiting) -> CaseOutcome:

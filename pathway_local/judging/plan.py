@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.dataclasses import dataclass
@@ -41,18 +41,11 @@ def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> 
     return found
 
 
-def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
-    """Read what the user gave for --map. Raises UsageError."""
-    if isinstance(given, Mapping):
-        return given
+def columns_by_input(given: Any) -> Any:
+    """Read what the user gave for --map; what can't be that stays as it is, to be refused by its type."""
     given = [given] if isinstance(given, str) else given
-    return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
-
-
-def _mapped(given: object) -> object:
-    """Read columns by input; what can't be these stays as it is, for the type to refuse."""
-    texts = isinstance(given, str | Sequence) and all(isinstance(each, str) for each in given)
-    return columns_by_input(cast(Sequence[str], given)) if texts else given
+    texts = isinstance(given, Sequence) and all(isinstance(each, str) for each in given)
+    return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query") if texts else given
 
 
 def _several(given: object) -> object:
@@ -97,7 +90,7 @@ class Plan:
     sheet: Annotated[str, Says("NAME", "Sheet of a workbook; default: the first.")] = ""
     map: Annotated[
         Mapping[str, str],
-        BeforeValidator(_mapped),
+        BeforeValidator(columns_by_input),
         Says("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each."),
     ] = field(default_factory=dict)
     keep: Annotated[

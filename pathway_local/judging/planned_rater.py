@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -52,13 +52,12 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRater:
-    """One judge under one rubric, with its name in the run, and its id there once it was added."""
+    """One judge under one rubric, with its name in the run."""
 
     name: str
     judge: JudgeSpec
     rubric: Rubric
     settings: Settings
-    id: int = 0
 
     @property
     def rater(self) -> Rater:
@@ -70,14 +69,6 @@ class PlannedRater:
         """Return a key: raters with the same one can share an engine."""
         own = self.settings
         return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
-
-
-def by_engine(raters: Iterable[PlannedRater]) -> list[list[PlannedRater]]:
-    """Return the raters in groups that share an engine."""
-    groups: dict[tuple[str, ...], list[PlannedRater]] = {}
-    for each in raters:
-        groups.setdefault(each.engine_key, []).append(each)
-    return list(groups.values())
 
 
 def judging_raters(run: RunFile) -> list[Rater]:
@@ -113,20 +104,15 @@ def planned_raters(
     if plan.rater and len(plan.judge) > 1:
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judge or [_usual_judge(run, plan.rater)]]
-    for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
+    for name, count in Counter(plan.rater or judge.name for judge in judges).items():
         if GROUP in name:
             said = f"{name!r} can't be a judge's name: with a {GROUP} it would count as one of several raters"
             raise UsageError(said, f"Give --rater a name without {GROUP}.")
-    machine = this_machine()
-    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
-    named = Counter((each.name, each.rubric.name) for each in raters)
-    for (name, rubric), count in named.items():
         if count > 1:
-            raise UsageError(
-                f"{count} judges would be the rater {name!r} under {rubric}",
-                "Judge with one at a time, and give each its own --rater.",
-            )
-    return raters
+            said = f"{count} judges would be the rater {name!r}"
+            raise UsageError(said, "Judge with one at a time, and give each its own --rater.")
+    machine = this_machine()
+    return [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
 
 
 def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
@@ -161,12 +147,11 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
 
 def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
     """Return a rater with the settings of the plan, else of the registry."""
-    temperature = plan.temperature or 0.0
-    if plan.samples > 1 and temperature == 0:
+    if plan.samples > 1 and plan.temperature == 0:
         raise UsageError(
             f"{plan.samples} samples at temperature 0 would be identical", "Give --temperature, such as 0.7."
         )
-    sampling = Sampling(float(temperature), seed=plan.seed or 0)
+    sampling = Sampling(float(plan.temperature), seed=plan.seed or 0)
     think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,

@@ -69,11 +69,10 @@ class Replay:
         # earlier as the literal before the field has bytes. In JSON a text has half of its budget between two escapes.
         # A field with fewer tokens than that can't have reached its budget: most replies need no matcher.
         early = len(form.before(slot.name).encode()) + EDGES
-        least = shortest - early
-        if len(self.ids) < least:
+        if len(self.ids) < shortest - early:
             return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
-        if last - first < least:
+        if last - first < shortest - early:
             return False
         # A list of texts in JSON has a budget for each string, so each closing quote may be a forced one.
         if form.in_json:
@@ -197,18 +196,20 @@ class Pool:
 
     def _passes_of(self, request: Request) -> PassGenerator:
         """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
-        prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
+        prompt, reply, thinking, stops = request.prompt, request.prompt.reply, request.thinking, self.tokenizer.end_ids
         thoughts, tokens, too_long = "", NO_TOKENS, False
         ids, before = prompt.ids, ""
         try:
             if thinking:
-                result = yield self._thinking_pass(prompt, thinking)
+                ids, ends = prompt.shared + prompt.own, (thinking.end_id, *stops)
+                result = yield Pass(new_pass_id(), ids, None, thinking.budget, thinking.sampling, ends)
                 result.check()
                 thoughts, too_long = Replay(self.tokenizer, result.ids).text, result.finish == "length"
-                tokens = Tokens(len(ids) - len(prompt.start), result.cached_tokens, len(result.ids))
-                ids = prompt.shared + prompt.own + result.ids + thinking.closing + prompt.start
-                before = result.id
-            item = self._reply_pass(request, ids, before)
+                tokens = Tokens(len(ids), result.cached_tokens, len(result.ids))
+                ids, before = ids + result.ids + thinking.closing + prompt.start, result.id
+            room = max(1, min(reply.form.limit, self.context - len(ids)))
+            watched, grammar = self._values.watched(reply.form), reply.form.grammar(stops)
+            item = Pass(new_pass_id(), ids, grammar, room, request.sampling, stops, watched, before)
             result = yield item
             tokens += Tokens(len(ids), result.cached_tokens, len(result.ids))
             result.check()
@@ -219,24 +220,12 @@ class Pool:
             found = yield from self._found(item, result, replay, reading, reply.form)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
-        cut = replay.cut_fields(reply, reading, item.grammar or "")
+        cut = replay.cut_fields(reply, reading, grammar)
         probabilities = {name: each.probabilities for name, each in found.items()}
         masses = {name: each.mass for name, each in found.items() if each.mass is not None}
         return Completion(
             request.id, reading, thoughts, probabilities, masses, cut, tokens=tokens, thinking_cut=too_long
         )
-
-    def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
-        stops = (thinking.end_id, *self.tokenizer.end_ids)
-        ids = prompt.shared + prompt.own
-        return Pass(new_pass_id(), ids, None, thinking.budget, thinking.sampling, stops)
-
-    def _reply_pass(self, request: Request, ids: tuple[int, ...], after: str) -> Pass:
-        reply, stops = request.prompt.reply, self.tokenizer.end_ids
-        room = max(1, min(reply.form.limit, self.context - len(ids)))
-        watched = self._values.watched(reply.form)
-        grammar = reply.form.grammar(stops)
-        return Pass(new_pass_id(), ids, grammar, room, request.sampling, stops, watched, after)
 
     def _found(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form

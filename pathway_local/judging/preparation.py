@@ -19,11 +19,10 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine, planned_raters, planned_rubrics
+from pathway_local.judging.planned_rater import PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.rubric_check import LONGER, lengths_of
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import Limit, cases_of, kept_columns, last_seed
 from pathway_local.runs.run_file import RunFile
@@ -37,8 +36,18 @@ from pathway_local.system.machine import this_machine
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeWork:
+    """The raters that share a judge's engine, as they were planned and as the loop takes them."""
+
+    judge: JudgeSpec
+    settings: Settings
+    planned: Sequence[PlannedRater]
+    raters: Sequence[LocalRater]
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
-    """The cases file of a plan and its raters.
+    """The cases file of a plan, and the work of each judge.
 
     With a limit, only rows up to the rank `last` are judged; in a part of a run, only those of them that are in it.
     `total` is the number of rows to judge.
@@ -46,7 +55,7 @@ class Prepared:
 
     plan: Plan
     cases: CasesFile
-    raters: Sequence[PlannedRater]
+    judges: Sequence[JudgeWork]
     limit: Limit | None = None
     last: bytes = b""
     part: Part | None = None
@@ -57,17 +66,9 @@ class Prepared:
         for _, item in self.cases.rows():
             if stopped():
                 return
-            if item is not None and self._takes(item):
+            within = item is not None and (not self.limit or rank(item.id, self.limit.seed) <= self.last)
+            if item is not None and within and (not self.part or item.id in self.part):
                 yield item
-
-    def counted(self, stopped: Callable[[], bool]) -> "Prepared":
-        """Return the same with the number of rows to judge. Reads the file to its end: CasesError if it is damaged."""
-        return replace(self, total=sum(1 for _ in self.rows(stopped)))
-
-    def _takes(self, row: Case | BadRow) -> bool:
-        """Whether a row is within the limit and the part."""
-        within = not self.limit or rank(row.id, self.limit.seed) <= self.last
-        return within and (not self.part or row.id in self.part)
 
 
 def prepare(
@@ -77,7 +78,7 @@ def prepare(
     notify: Callable[[str], None],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Prepared:
-    """Read and check everything that the plan names, and tell the user how it was read.
+    """Read and check everything that the plan names, the cases file to its end, and tell the user how it was read.
 
     Raises PathwayError; for contexts that are too short, one that names all their rubrics.
     """
@@ -86,21 +87,26 @@ def prepare(
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
     plan = replace(plan, keep=kept_columns(run, cases, plan.keep))
-    raters = planned_raters(plan, run, rubrics, registry)
+    groups: dict[tuple[str, ...], list[PlannedRater]] = {}
+    for rater in planned_raters(plan, run, rubrics, registry):
+        groups.setdefault(rater.engine_key, []).append(rater)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
-    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify).counted(stopped)
-    writers: list[PromptWriter] = []
-    for own in by_engine(raters):
-        engine_plan(prepared, own, run, loaded)  # refuses a judge that does not fit
-        writers += (prompt_writer(each, loaded.tokenizer(each.judge), plan) for each in own)
-    check_contexts(writers)
+    judges = [
+        JudgeWork(own[0].judge, own[0].settings, own, [_local_rater(each, loaded, plan) for each in own])
+        for own in groups.values()
+    ]
+    limited = _limited(Prepared(plan, cases, judges, part=part), run, notify)
+    prepared = replace(limited, total=sum(1 for _ in limited.rows(stopped)))
+    for work in judges:
+        engine_plan(prepared, work, run, loaded)  # refuses a judge that does not fit
+    check_contexts([rater for work in judges for rater in work.raters])
     return prepared
 
 
-def check_contexts(writers: Iterable[PromptWriter]) -> None:
+def check_contexts(raters: Iterable[LocalRater]) -> None:
     """Raise EngineError that names all rubrics for which the judges' contexts are too short."""
-    if unfit := dict.fromkeys(filter(None, (lengths_of(writer).lack for writer in writers))):
+    if unfit := dict.fromkeys(filter(None, (lengths_of(rater.writer).lack for rater in raters))):
         raise EngineError("; ".join(unfit), LONGER)
 
 
@@ -128,11 +134,12 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
     return replace(whole, limit=limit, last=drawn[-1])
 
 
-def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[PlannedRater]:
-    """Add these raters and their rubrics to the run; return each rater with its id there. Raises RaterChanged."""
-    for each in raters:
-        store_rubric(run, each.rubric)
-    return [replace(each, id=run.add_rater(each.rater)) for each in raters]
+def add_raters(run: RunFile, prepared: Prepared) -> None:
+    """Add all raters and their rubrics to the run; each rater gets its id there. Raises RaterChanged."""
+    for work in prepared.judges:
+        for planned, rater in zip(work.planned, work.raters, strict=True):
+            store_rubric(run, planned.rubric)
+            rater.id = run.add_rater(planned.rater)
 
 
 def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
@@ -148,25 +155,19 @@ def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> 
     return {**known, **settings.options}
 
 
-def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, plan: Plan) -> PromptWriter:
-    """Return the writer of a rater's prompts for the judge's whole context."""
-    settings = planned.settings
-    return PromptWriter(
+def _local_rater(planned: PlannedRater, loaded: EngineCache, plan: Plan) -> LocalRater:
+    """Return a rater that writes its prompts for the judge's whole context, and is not in the run yet."""
+    settings, judge, tokenizer = planned.settings, planned.judge, loaded.tokenizer(planned.judge)
+    writer = PromptWriter(
         planned.rubric,
         tokenizer,
-        chat_of(planned.judge, settings.think),
-        context=planned.judge.most_tokens,
+        chat_of(judge, settings.think),
+        context=judge.most_tokens,
         detail=settings.detail,
         truncate=plan.truncate,
-        thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
+        thinking=thinking_of(judge, settings.think, tokenizer, settings.sampling),
     )
-
-
-def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, plan: Plan) -> LocalRater:
-    """Return a rater as the loop takes it."""
-    writer = prompt_writer(planned, tokenizer, plan)
-    settings = planned.settings
-    return LocalRater(planned.id, writer, settings.sampling, settings.samples, settings.orders or "both")
+    return LocalRater(0, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
 def _open_cases(
@@ -176,9 +177,18 @@ def _open_cases(
     how = {"encoding": plan.encoding, "header_row": plan.header_row, "title": plan.sheet}
     if any(how.values()) and not isinstance(plan.cases, Path):
         raise UsageError("--encoding, --header-row or --sheet is for a file, and the cases are rows", "Leave it out.")
-    key = _load_pseudonyms(plan, run, notify)
+    key, path = None, plan.pseudonyms
+    if path:
+        if run is None and not path.exists():
+            notify(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
+        key = Pseudonyms.at(path, make=run is None)
     cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, **how)
-    _check_columns(cases, plan)
+    for name in cases.metadata if plan.keep is None else plan.keep:
+        cases.metadata_column(name)
+    if plan.truncate and plan.truncate not in cases.inputs:
+        raise UsageError(
+            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
+        )
     for rubric in rubrics:
         for said in rubric.notices:
             notify(f"rubric {rubric.name}: {said}")
@@ -198,35 +208,16 @@ def tell_reading(cases: CasesFile, notify: Callable[[str], None]) -> None:
         notify(said)
 
 
-def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Pseudonyms | None:
-    path = plan.pseudonyms
-    if path is None:
-        return None
-    if run is None and not path.exists():
-        notify(f"{path}: a new key. Keep it apart from the run: whoever has both can tell which case is which")
-    return Pseudonyms.at(path, make=run is None)
-
-
-def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in cases.metadata if plan.keep is None else plan.keep:
-        cases.metadata_column(name)
-    if plan.truncate and plan.truncate not in cases.inputs:
-        raise UsageError(
-            f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
-        )
-
-
 def engine_plan(
-    prepared: Prepared, raters: Sequence[PlannedRater], run: RunFile | None, loaded: EngineCache
+    prepared: Prepared, work: JudgeWork, run: RunFile | None, loaded: EngineCache
 ) -> tuple[EngineConfig, LoadPlan]:
-    """Return how to load the engine that these raters share. Raises EngineError."""
-    judge, settings, plan = raters[0].judge, raters[0].settings, prepared.plan
-    folder = weights_folder(judge)
-    whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
+    """Return how to load the engine of a judge. Raises EngineError."""
+    judge, settings, plan = work.judge, work.settings, prepared.plan
+    whole = EngineConfig(str(weights_folder(judge)), settings.dtype, judge.context, settings.options)
     options = settings_here(run, judge, settings)
 
     def estimate() -> LoadPlan:
-        kind, steps = engine_kind(settings.engine), sum(_steps(rater, prepared.total) for rater in raters)
+        kind, steps = engine_kind(settings.engine), sum(_steps(rater, prepared.total) for rater in work.planned)
         return load_plan(plan.gpus, kind, judge, this_machine(), options, settings.dtype, steps)
 
     planned = loaded.planned((settings.engine, whole, plan.seal, plan.gpus), estimate)

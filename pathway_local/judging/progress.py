@@ -6,13 +6,38 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from pathway_local.judging.job import Watcher
-from pathway_local.judging.recorder import Tally
+from pathway_local.judging.loop import Tally
 from pathway_local.system.visible import COMMAND, visible
 
 SHOW_SECONDS, FIRST_LINE, LAST_GAP = 0.5, 10.0, 1800.0
 """Seconds between two changes of the line. If no line changes, to the first line of progress; each gap is twice the one
 before, up to the last."""
+
+
+class Watcher:
+    """Shows how a job goes, and may end it early; this one shows nothing and never does."""
+
+    def notice(self, message: str) -> None:
+        """Tell the user something."""
+
+    def begin(self, rater: str, total: int) -> None:
+        """Show that a judge begins; `total` is the number of its outcomes."""
+
+    def loading(self, judge: str) -> None:
+        """Show that the judge's engine is being loaded."""
+
+    def ready(self) -> None:
+        """Show that the judge's engine is loaded."""
+
+    def watch(self, tally: Tally) -> None:
+        """Show a tally whose outcomes are on the disk; called whenever some were stored, and at the end."""
+
+    def end(self) -> None:
+        """Called once nothing more is shown."""
+
+    def stopped(self) -> bool:
+        """Whether to end early."""
+        return False
 
 
 class Progress(Watcher):

@@ -157,8 +157,5 @@ def _normal(text: str) -> str:
 
 def _loops(text: str) -> bool:
     begins = range(0, max(1, len(text) - WINDOW // 2), WINDOW // 2)
-    return any(_repeats(text[begin : begin + WINDOW].encode("utf-8", "replace")) for begin in begins)
-
-
-def _repeats(data: bytes) -> bool:
-    return len(data) > REPEATING * len(zlib.compress(data))
+    windows = (text[begin : begin + WINDOW].encode("utf-8", "replace") for begin in begins)
+    return any(len(data) > REPEATING * len(zlib.compress(data)) for data in windows)

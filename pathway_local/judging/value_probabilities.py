@@ -73,17 +73,12 @@ class _Path:
     raw: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Fork:
-    """A place where the spellings of values diverge: the ids that may come next, and where each leads.
+_Fork = Mapping[int, dict[Number, bytes]]
+"""The ids that may come next where spellings of values diverge; for each, the values left and the rest of their texts.
 
-    `legal` are these ids. `leads` has for each id the values that it leaves, with the rest of their texts: at the texts
-    "1" and "10" the id of "10" leaves 10 alone, while the id of "1" leaves both: the texts left are "" and "0", and the
-    next token decides (an end of the reply, or a "0").
-    """
-
-    legal: tuple[int, ...]
-    leads: tuple[tuple[int, dict[Number, bytes]], ...]
+At the texts "1" and "10" the id of "10" leaves 10 alone, while the id of "1" leaves both: the texts left are "" and
+"0", and the next token decides (an end of the reply, or a "0").
+"""
 
 
 class ValueProbabilities:
@@ -97,8 +92,7 @@ class ValueProbabilities:
 
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
-        self._forks: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
-        self._spelled: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
+        self._forks: dict[tuple[bool, tuple[tuple[Number, bytes], ...]], _Fork] = {}
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
@@ -110,8 +104,8 @@ class ValueProbabilities:
         found: set[int] = set()
         while todo and len(found) <= MOST_WATCHED:
             fork = self._fork(todo.pop())
-            found.update(fork.legal)
-            todo += [left for _, left in fork.leads if len(left) > 1]
+            found.update(fork)
+            todo += [left for left in fork.values() if len(left) > 1]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
     def passes(self, ids: Ids, place: Place, after: str, noted: Noted = ()) -> Passes:
@@ -124,18 +118,17 @@ class ValueProbabilities:
         open_paths = [_Path((), _rests(place.texts), 1.0, 0.0 if noted else 1.0)]
         while open_paths:
             path = open_paths.pop()
-            fork = self._fork(path.rests) if path.share > 0 else self._spellings(path.rests)
+            fork = self._fork(path.rests, decided=path.share == 0)
+            legal = tuple(fork)
             if path.raw <= FOLLOWED or any(len(rest) <= place.behind for rest in path.rests.values()):
                 mass, path.raw = mass + path.raw, 0.0  # a value is complete, whatever follows it
-            logprobs = dict.fromkeys(fork.legal, 0.0)
-            if len(fork.legal) > 1 or (path.raw > 0 and not self._in_gap(path, fork.legal[0], place)):
-                known = _noted_at(noted, path.tokens)
-                if all(token in known for token in fork.legal):
-                    logprobs = dict(known)
-                else:
-                    logprobs = yield from self._asked(ids + path.tokens, fork.legal, after)
-            among = _shares(fork.legal, logprobs)
-            for token, left in fork.leads:
+            logprobs: Mapping[int, float] = dict.fromkeys(legal, 0.0)
+            if len(legal) > 1 or (path.raw > 0 and not self._in_gap(path, legal[0], place)):
+                logprobs = _noted_at(noted, path.tokens)
+                if not fork.keys() <= logprobs.keys():
+                    logprobs = yield from self._asked(ids + path.tokens, legal, after)
+            among = _shares(legal, logprobs)
+            for token, left in fork.items():
                 share, raw = path.share * among[token], path.raw * math.exp(logprobs.get(token, -math.inf))
                 if len(left) == 1:
                     [(value, rest)] = left.items()
@@ -173,23 +166,21 @@ class ValueProbabilities:
                 found.update(each)
         return found
 
-    def _fork(self, rests: Mapping[Number, bytes]) -> _Fork:
-        key = tuple(rests.items())
-        if key not in self._forks:
-            grammar = _either(rests, self.tokenizer.end_ids)
-            matcher = self.tokenizer.matcher(grammar)
-            legal = self.tokenizer.legal_ids(matcher)
-            self._forks[key] = _Fork(legal, tuple((token, self._left(rests, token)) for token in legal))
-        return self._forks[key]
+    def _fork(self, rests: Mapping[Number, bytes], *, decided: bool = False) -> _Fork:
+        """Return the fork at these rests of texts; if `decided`, all ids that continue the text of the one value left.
 
-    def _spellings(self, rests: Mapping[Number, bytes]) -> _Fork:
-        """Return all ids that continue the text of the one value left: a grammar that forces a text allows only one."""
-        key = tuple(rests.items())
-        if key not in self._spelled:
-            [rest] = rests.values()
-            ids = [token for at in range(1, len(rest) + 1) for token in self.tokenizer.ids_of(rest[:at])]
-            self._spelled[key] = _Fork(tuple(ids), tuple((token, self._left(rests, token)) for token in ids))
-        return self._spelled[key]
+        A grammar that forces a text allows only one of those.
+        """
+        key = (decided, tuple(rests.items()))
+        if key not in self._forks:
+            if decided:
+                [rest] = rests.values()
+                ids = [token for at in range(1, len(rest) + 1) for token in self.tokenizer.ids_of(rest[:at])]
+            else:
+                grammar = _either(rests, self.tokenizer.end_ids)
+                ids = [*self.tokenizer.legal_ids(self.tokenizer.matcher(grammar))]
+            self._forks[key] = {token: self._left(rests, token) for token in ids}
+        return self._forks[key]
 
     def _left(self, rests: Mapping[Number, bytes], token: int) -> dict[Number, bytes]:
         """Return the values that `token` still allows, each with the rest of its text."""

@@ -42,7 +42,7 @@ class RatingPages:
         made = page(
             "rate.html",
             self.say,
-            self.title or self.say("rate_title", name=rubric.name),
+            self.title or self.say("titled", kind=self.say("rate_kind"), name=rubric.name),
             own="rate",
             made=self.say.time(self.now),
             heading=self.title or rubric.name,

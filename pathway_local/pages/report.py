@@ -34,7 +34,7 @@ def report_page(
     return page(
         "report.html",
         say,
-        title or say("report_title", name=visible(found.name)),
+        title or say("titled", kind=say("report_kind"), name=visible(found.name)),
         made=say.time(now),
         heading=title or found.name,
         found=found,

@@ -23,9 +23,6 @@ from pathway_local.verdict import Value
 
 Service = Literal["openai", "azure", "anthropic"]
 
-# Keywords that some service refuses in a strict schema. Our reader checks these bounds when results come back.
-_REFUSED = frozenset(("minimum", "maximum", "maxItems"))
-
 
 def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str]) -> dict[str, Any]:
     """Return the schema of a whole reply to a case with these inputs: all keys required, echoes with one value."""
@@ -50,7 +47,8 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str]) -> dic
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without refused keywords; every object is closed and requires all its keys."""
-    kept = {key: value for key, value in schema.items() if key not in _REFUSED}
+    # Some service refuses this bound in a strict schema. Our reader checks it when results come back.
+    kept = {key: value for key, value in schema.items() if key != "maxItems"}
     if "items" in kept:
         kept["items"] = _strict(kept["items"])
     if "properties" in kept:

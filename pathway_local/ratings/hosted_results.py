@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import UNREADABLE, read_reply
+from pathway_local.ratings.rating_rows import Rating
 from pathway_local.ratings.score_text import read_score
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.sheets.row import Row
@@ -178,29 +179,23 @@ HOSTED_ERROR = "hosted-error"
 LONGEST_CODE, LONGEST_NAME = 60, 200
 
 
-class HostedResult(Struct, frozen=True):
-    """A service's result for one request; the service and the model are empty if no answer names them."""
-
-    custom_id: str
-    service: str
-    model: str
-    outcome: Outcome
-
-
 def is_result_file(columns: Collection[str]) -> bool:
     """Whether a JSONL file with these keys is a batch service's output."""
     return any(name in columns for name in IDS) and not {"response", "result", "error"}.isdisjoint(columns)
 
 
-def read_result(row: Row, output_format: OutputFormat) -> HostedResult:
-    """Return the result on one line. Raises ValueError, with a reason that quotes nothing, if it is of no known API."""
+def read_result(row: Row, output_format: OutputFormat) -> Rating:
+    """Return the result on one line, with no name of a service or model if no answer names them.
+
+    Raises ValueError, with a reason that quotes nothing, if it is of no known API.
+    """
     custom_id = next((found for name in IDS if (found := row.cells.get(name, ""))), "")
     if not custom_id:
         raise ValueError("it has no custom_id or key")
     whole = _loaded(row, "response") or _loaded(row, "result")
     body = next((whole[key] for key in ("body", "message") if key in whole), whole)
     if failed := _error(row, whole, body):
-        return HostedResult(custom_id, "", "", failed)
+        return Rating(row.place, custom_id, "", "", "", failed)
     kinds = {kind for key, kind in _BY_KEY.items() if isinstance(body, dict) and key in body}
     if len(kinds) != 1:
         raise ValueError(NO_SERVICE)
@@ -211,7 +206,8 @@ def read_result(row: Row, output_format: OutputFormat) -> HostedResult:
     # Messages show the model's name, so it may be no text of a case.
     is_name = len(answer.model) <= LONGEST_NAME and answer.model.isprintable() and " " not in answer.model
     service = "vllm" if row.cells.get("id", "").startswith("vllm-") else answer.service
-    return HostedResult(custom_id, service, answer.model if is_name else "", _outcome(answer, output_format))
+    judge = service, answer.model if is_name else ""
+    return Rating(row.place, custom_id, "", "", "", _outcome(answer, output_format), judge)
 
 
 def _error(row: Row, whole: dict[str, Any], body: Any) -> Failure | None:

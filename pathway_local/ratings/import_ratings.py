@@ -13,7 +13,7 @@ from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
-from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
+from pathway_local.ratings.known_cases import LOST_ZEROS, Key, KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
@@ -27,9 +27,6 @@ from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
 NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
 MANY = 5
-
-Key = tuple[str, str]
-"""Rater and case."""
 
 
 @dataclass(slots=True)
@@ -78,20 +75,22 @@ def import_ratings(
     raters = _raters(ratings, file, reading.rubric)
     stored = _stored(run, raters)
     if file.kind == "hosted":
-        matched = _ruled(matched, known, reading, cases)
-        has = {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
-        matched += _missing(run, raters, reading, has | {item.place.id for item in matched})
-    sheets = _sheets(reading, matched) if file.kind == "human" else {}
+        _mark_broken_rules(matched, known, reading, cases)
+        if len(raters) == 1:
+            _add_missing(run, raters[0].name, reading, matched, stored)
+    # The job that handed out the sheet or page of each rating; ratings from another file have none.
+    handed = reading.handouts if file.kind == "human" else {}
+    sheets = {key: handed[rating.id].job for key, (rating, _) in matched.items() if rating.id in handed}
     new, changed = _new_ones(matched, stored, sheets)
     _refuse(run, file, [*reading.problems, *invalid], changed)
     if not matched:
         raise UsageError(f"{file.path.name} holds no rating: {reading.blanks} cells are empty", "Fill them first.")
     counts = {rater.name: ImportedRater(rater.name) for rater in raters}
-    for item in matched:
-        own, outcome = counts[item.rating.rater], item.rating.outcome
+    for key, (rating, case) in matched.items():
+        own, outcome = counts[rating.rater], rating.outcome
         own.verdicts += isinstance(outcome, Verdict)
         own.failures.update([outcome.kind] if isinstance(outcome, Failure) else [])
-        own.unchanged += stored.get(item.key) == (item.place.hash, outcome)
+        own.unchanged += stored.get(key) == (case.hash, outcome)
     with run.together():
         facts: dict[str, Value] = {"kind": file.kind, "raters": [rater.name for rater in raters]}
         facts = {"pathway_local": __version__, "import": {**file_facts(file.path, run.key), **facts}}
@@ -99,8 +98,9 @@ def import_ratings(
         if cases:
             cases.remember(run)
         ids = {rater.name: run.add_rater(rater) for rater in raters}
-        for item in new:
-            run.put(ids[item.rating.rater], item.place, item.rating.outcome, sheet=sheets.get(item.key))
+        for key in new:
+            rating, case = matched[key]
+            run.put(ids[rating.rater], case, rating.outcome, sheet=sheets.get(key))
         unchanged = sum(each.unchanged for each in counts.values())
         run.jobs.end(job, "done", {"imported": len(matched) - unchanged, "unchanged": unchanged})
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)))
@@ -154,59 +154,54 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[Key, tuple[str, Outco
     return {(rater.name, record.case_id): (record.case_hash, record.outcome) for rater, record in every}
 
 
-def _ruled(
-    matched: Iterable[Matched], known: KnownCases, reading: RatingsReading, cases: CasesGiven | None
-) -> list[Matched]:
-    """Return the ratings with a mark for each rule of the rubric that a verdict breaks."""
+def _mark_broken_rules(matched: Matched, known: KnownCases, reading: RatingsReading, cases: CasesGiven | None) -> None:
+    """Give each verdict a mark for each rule of the rubric that it breaks."""
     unchecked = [rule.name for rule in reading.rubric.rules if any(part.inputs for part in (*rule.when, *rule.unless))]
     if unchecked and not cases:
         reading.notices.append(f"rules about a case's texts are not checked without --cases: {', '.join(unchecked)}")
-    found = []
-    for item in matched:
-        outcome = item.rating.outcome
-        if isinstance(outcome, Verdict):
-            marks = (*outcome.marks, *broken_rules(known.rules(item.place.id), outcome))
-            rating = replace(item.rating, outcome=msgspec.structs.replace(outcome, marks=marks))
-            item = replace(item, rating=rating)
-        found.append(item)
-    return found
+    for key, (rating, case) in matched.items():
+        if isinstance(outcome := rating.outcome, Verdict):
+            marks = (*outcome.marks, *broken_rules(known.rules(case.id), outcome))
+            matched[key] = replace(rating, outcome=msgspec.structs.replace(outcome, marks=marks)), case
 
 
-def _missing(run: RunFile, raters: Sequence[Rater], reading: RatingsReading, has: Collection[str]) -> list[Matched]:
-    """Return a failure for each request that was exported together with the file's, and that has no result."""
-    asked = handed_out_with(run, reading.handouts) if len(raters) == 1 else {}
+def _add_missing(
+    run: RunFile, rater: str, reading: RatingsReading, matched: Matched, stored: Mapping[Key, tuple[str, Outcome]]
+) -> None:
+    """Add a failure for each request that was exported together with the file's, and that has no result."""
+    asked = handed_out_with(run, reading.handouts)
+    has = {case_id for _, case_id in matched}
+    has |= {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
     missing = [handout for case_id, handout in asked.items() if case_id not in has]
     if missing:
         said = f"{len(missing):,} of {len(asked):,} requests have no result: they are failures until one is imported"
         reading.notices.append(said)
-    empty = (Rating("", each.custom_id, "", "", raters[0].name, NO_RESULT) for each in missing)
-    return [
-        Matched(rating, CaseRef(each.case_id, each.row, hash=each.case_hash))
-        for rating, each in zip(empty, missing, strict=True)
-    ]
+    for each in missing:
+        case = CaseRef(each.case_id, each.row, hash=each.case_hash)
+        matched[rater, each.case_id] = Rating("", each.custom_id, "", "", rater, NO_RESULT), case
 
 
 def _new_ones(
-    matched: Iterable[Matched], stored: Mapping[Key, tuple[str, Outcome]], sheets: Collection[Key]
-) -> tuple[list[Matched], list[Problem]]:
+    matched: Matched, stored: Mapping[Key, tuple[str, Outcome]], sheets: Collection[Key]
+) -> tuple[list[Key], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
     The same rating is stored anew if it is on one of the `sheets` that the run handed out, or has further marks.
     """
-    new: list[Matched] = []
+    new: list[Key] = []
     changed: list[Problem] = []
-    for item in matched:
-        outcome = item.rating.outcome
-        case_hash, before = stored.get(item.key, ("", None))
+    for key, (rating, case) in matched.items():
+        outcome = rating.outcome
+        case_hash, before = stored.get(key, ("", None))
         # Failures are retried, notes may get a score, and changed texts make it another question: all take the new one.
-        if not isinstance(before, Verdict) or case_hash != item.place.hash or not (before.scores or before == outcome):
-            new.append(item)
+        if not isinstance(before, Verdict) or case_hash != case.hash or not (before.scores or before == outcome):
+            new.append(key)
         elif not isinstance(outcome, Verdict):
             continue
         elif (outcome.scores, outcome.fields) != (before.scores, before.fields):
-            changed.append(Problem(item.rating.where, f"{item.rating.rater} gave this case another rating in the run"))
-        elif item.key in sheets or set(outcome.marks) > set(before.marks):
-            new.append(item)
+            changed.append(Problem(rating.where, f"{rating.rater} gave this case another rating in the run"))
+        elif key in sheets or set(outcome.marks) > set(before.marks):
+            new.append(key)
     return new, changed
 
 
@@ -243,9 +238,3 @@ def told(problems: Iterable[Problem]) -> list[str]:
 def _line(problem: Problem, places: Sequence[str]) -> str:
     many = len(places) > MANY
     return f"{', '.join(places[:3])} and {len(places) - 3:,} more: {problem.reason}" if many else str(problem)
-
-
-def _sheets(reading: RatingsReading, matched: Sequence[Matched]) -> dict[Key, int]:
-    """Return the job that handed out the sheet or page of each rating; ratings from another file have none."""
-    own = ((item.key, reading.handouts.get(item.rating.id)) for item in matched)
-    return {key: handout.job for key, handout in own if handout}

@@ -16,14 +16,11 @@ from pathway_local.sheets.row import without_guard
 
 _CASES = "SELECT case_id, row FROM cases"
 _HASHES = """
-    SELECT DISTINCT case_id, row, case_hash FROM current WHERE case_hash <> '' AND rubric = ?
-"""
-_SAMPLED = """
-    SELECT DISTINCT case_id, inclusions.row, case_hash
+    SELECT case_id, row, case_hash FROM current WHERE case_hash <> '' AND rubric = ?1 UNION
+    SELECT case_id, inclusions.row, case_hash
     FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
-    WHERE rubrics.name = ?
+    WHERE rubrics.name = ?1
 """
-
 
 NO_SUCH_ID = "its id matches no case of the run"
 LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
@@ -63,9 +60,8 @@ class KnownCases:
         self._rules: dict[str, tuple[CaseRule, ...]] = {}
         for case_id, row in run.database.rows(_CASES):
             self._by_id[case_id] = KnownCase(case_id, row)
-        for query in (_HASHES, _SAMPLED):
-            for case_id, row, case_hash in run.database.rows(query, rubric.name):
-                self._add_texts(KnownCase(case_id, row), case_hash)
+        for case_id, row, case_hash in run.database.rows(_HASHES, rubric.name):
+            self._add_texts(KnownCase(case_id, row), case_hash)
         self.numbered = bool(rows_are_ids(run))
 
     def add(self, cases: CasesFile, key: bytes) -> None:
@@ -140,37 +136,26 @@ class KnownCases:
         return next((self._by_id[each] for each in asked if each in self._by_id), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """A rating and the case that it belongs to."""
+Key = tuple[str, str]
+"""Rater and case: a rater rates each case once."""
 
-    rating: Rating
-    place: CaseRef
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Rater and case: a rater rates each case once."""
-        return self.rating.rater, self.place.id
+Matched = dict[Key, tuple[Rating, CaseRef]]
 
 
 def matched_ratings(
     ratings: Sequence[Rating], known: KnownCases, handouts: Mapping[str, Handout]
-) -> tuple[list[Matched], list[Problem]]:
+) -> tuple[Matched, list[Problem]]:
     """Return each rating with its case, and a problem for each with an unknown case or one that its rater has rated."""
-    matched: list[Matched] = []
+    matched: Matched = {}
     problems: list[Problem] = []
-    first: dict[tuple[str, str], str] = {}
     for rating in ratings:
         found = _case_of(rating, known, handouts)
         if isinstance(found, Problem):
             problems.append(replace(found, where=rating.where))
             continue
-        item = Matched(rating, found)
-        before = first.setdefault(item.key, rating.where)
-        if before == rating.where:
-            matched.append(item)
-        else:
-            problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
+        before, _ = matched.setdefault((rating.rater, found.id), (rating, found))
+        if before is not rating:
+            problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before.where}"))
     return matched, problems
 
 

@@ -80,11 +80,10 @@ class RatingsReading:
         if row.problem:
             return Problem(row.place, row.problem)
         try:
-            found = read_result(row, self.rubric.format)
+            return read_result(row, self.rubric.format)
         except ValueError as error:
             known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
             raise RatingsError(f"{self.file.path.name}, {row.place}: {error}", f"Results of {known}.") from None
-        return Rating(row.place, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
@@ -127,11 +126,11 @@ def combined(ratings: Sequence[Rating], handouts: Mapping[str, Handout], rubric:
     for rating in ratings:
         handout = handouts.get(rating.id)
         order = handout.order if handout else None
-        own = found.setdefault((rating.rater, handout.case_id), {}) if handout and order else None
-        if order is None or own is None or order in own:
-            yield rating
-        else:
+        own = found.setdefault((rating.rater, handout.case_id), {}) if handout and order else {}
+        if order and order not in own:
             own[order] = rating
+        else:
+            yield rating
     for own in found.values():
         yield _rating(own, rubric)
 

@@ -11,11 +11,9 @@ from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, 
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.effect import Effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.effect import Effect, at_holm_levels, mean_effect, scale_mean
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Interval, Undefined
 from pathway_local.statistics.human_benchmark import Contrast, compare_judges, human_benchmark, mean_of_people
-from pathway_local.statistics.share import scale_mean
 
 SPEARMAN = "spearman"
 """The benchmark's figure: a mean of people is no level of the scale."""

@@ -15,7 +15,7 @@ from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.table import Names, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.agreement import agreement_figures
+from pathway_local.statistics.coefficients import agreement_figures
 from pathway_local.statistics.figure import IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human")

@@ -15,9 +15,10 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import corrected_share
+from pathway_local.statistics.effect import scale_mean
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, Interval, Reason
 from pathway_local.statistics.figure import undefined_estimate as undefined
-from pathway_local.statistics.share import scale_mean, share
+from pathway_local.statistics.intervals import share
 from pathway_local.verdict import Number
 
 UNSCORED = "none of these cases has a score"

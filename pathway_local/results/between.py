@@ -14,14 +14,14 @@ from pathway_local.results.label_design import without_picked
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.effect import change_effect, mean_effect
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.effect import at_holm_levels, change_effect, mean_effect
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
 from pathway_local.statistics.human_benchmark import compare_judges, mean_of_people
 
 OF_ONE = ("rubric", "by", "bad", "panel")
 """Options of `agreement` that are about one rubric."""
 FIGURES = ("first_distance", "second_distance", "difference", "first_figure", "second_figure")
+ANSWERS = ("between_loss", "between_gain", "between_none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,22 @@ class Change:
 
 
 def changes(
-    found: Sequence[Change], distances: tuple[str, str], prefix: str, people: str | Note
+    found: Sequence[Change], distances: tuple[str, str], answers: tuple[str, str, str], people: str | Note
 ) -> Iterator[tuple[str, Row, Note]]:
     """Yield the table and row of each with the mean distances and their change, and its answer.
 
-    All changes are one family (Holm). The answer is that of `prefix` for a gain or a loss that is shown, or for none.
+    All changes are one family (Holm). `answers` are for a loss or a gain that is shown, and for none.
     """
     shown = at_holm_levels([change_effect(each.apart, each.clusters) for each in found])
     for each, change in zip(found, shown, strict=True):
         means = [mean_effect(own, each.clusters).estimate() for own in each.apart.T]
         row: Row = {**each.row, **dict(zip(distances, means, strict=True)), "difference": change}
-        key = {"first": "loss", "second": "gain"}.get(change.shown or "", "none")
+        key = dict(zip(("first", "second"), answers, strict=False)).get(change.shown or "", answers[-1])
         values = dict[str, object](row)
         for name, cell in row.items():
             if isinstance(cell, Estimate) and name != "difference":
                 values[name] = cell.value if isinstance(cell.value, float) else "–"
-        yield each.table, row, Note(f"{prefix}_{key}", values | {"people": people, "count": row["cases"]}, "answer")
+        yield each.table, row, Note(key, values | {"people": people, "count": row["cases"]}, "answer")
 
 
 def between_rubrics(data: Scores, options: AgreementOptions) -> Iterator[Table]:
@@ -75,7 +75,7 @@ def between_rubrics(data: Scores, options: AgreementOptions) -> Iterator[Table]:
     found = [change for own in of_score for change in _compared(own, options)]
     if not found:
         raise UsageError(f"no judge has scores under {', '.join(names)}", "Judge the same cases under each of them.")
-    told = [*changes(found, FIGURES[:2], "between", options.against)]
+    told = [*changes(found, FIGURES[:2], ANSWERS, options.against)]
     columns = [Column("judge", "rater"), Column("first"), Column("second"), Column("cases", "count")]
     columns += [Column(name, "estimate") for name in FIGURES]
     for score in dict.fromkeys(each.table for each in found):

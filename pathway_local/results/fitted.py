@@ -142,9 +142,10 @@ def _features(data: Scores, matrix: RatingsMatrix, judges: Sequence[int]) -> Flo
 
 def _compared(found: Sequence[Change], options: AgreementOptions) -> Iterator[Table]:
     """Yield for each rubric how far fitted scores and each judge's are from people's, all as one family."""
-    told = [*changes(found, ("judge_distance", "fitted_distance"), PANEL, options.against or Note("people"))]
+    distances, answers = ("judge_distance", "fitted_distance"), ("fitted_loss", "fitted_gain", "fitted_none")
+    told = [*changes(found, distances, answers, options.against or Note("people"))]
     columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
-    columns += [Column(name, "estimate") for name in ("judge_distance", "fitted_distance", "difference")]
+    columns += [Column(name, "estimate") for name in (*distances, "difference")]
     for rubric in dict.fromkeys(each.table for each in found):
         rows, notes = [row for own, row, _ in told if own == rubric], [note for own, _, note in told if own == rubric]
         about: dict[str, object] = {"rubric": rubric, "family": len(found)}

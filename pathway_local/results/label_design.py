@@ -71,20 +71,6 @@ def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str | Note) ->
     return Note("few_labels_of_sample" if count else "no_labels_of_sample", told, "warning")
 
 
-def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
-    """A person's rated cases outside the samples worked on by this person, or by all people together.
-
-    None without such a sample.
-    """
-    everyone = [each for each in label_designs(matrix, matrix.of_kind("human")) if each.worked_on]
-    shared = {each.design.sample.id for each in everyone}
-    own = [each for each in label_designs(matrix, [person]) if each.random.any()]
-    worked_on = [each for each in own if each.worked_on or each.design.sample.id in shared]
-    if not worked_on:
-        return None
-    return np.asarray(worked_on[0].rated & ~np.any([each.random for each in worked_on], axis=0))
-
-
 def stratum_weights(strata: IntArray, whole: BoolArray, part: BoolArray) -> FloatArray:
     """How many of the whole's cases each of the part stands for within its stratum; all are (cases,)."""
     size = int(strata.max()) + 1
@@ -108,15 +94,22 @@ def is_uneven(design: Design) -> bool:
 
 
 def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
-    """The matrix without labels from outside the samples that people worked on, and notes about them."""
+    """The matrix without labels from outside the samples that people worked on, and notes about them.
+
+    A person's samples are those that this person, or all people together, worked on.
+    """
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
-    for place in matrix.of_kind("human") if matrix.designs else ():
-        rater, picked = raters[place], picked_labels(matrix, place)
-        if picked is None:
+    people = matrix.of_kind("human") if matrix.designs else []
+    shared = {each.design.sample.id for each in label_designs(matrix, people) if each.worked_on}
+    for place in people:
+        rater, own = raters[place], [each for each in label_designs(matrix, [place]) if each.random.any()]
+        own = [each for each in own if each.worked_on or each.design.sample.id in shared]
+        if not own:
             said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
-        elif picked.any():
+            continue
+        picked = own[0].rated & ~np.any([each.random for each in own], axis=0)
+        if count := int(picked.sum()):
             given[picked, place] = np.nan
-            count = int(picked.sum())
             raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
             told = {"rater": rater.name, "kept": rater.verdicts - count, "rated": rater.verdicts}
             said.append(Note("picked_left_out", told, "note"))

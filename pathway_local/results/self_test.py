@@ -132,7 +132,7 @@ def _rows(tested: SelfTest, twins: _Twins, values: _Values, spread: float) -> It
 def _figures(passed: int, shifts: Sequence[float], needed: float) -> dict[str, Cell]:
     if not shifts:
         return {"result": "no cases", "passed": 0, "cases": 0}
-    interval = wilson(passed, len(shifts))
+    interval = wilson(passed / len(shifts), len(shifts), len(shifts))
     result = "passed" if interval.low > needed else "failed" if interval.high < needed else "not shown"
     share, shift = Estimate(passed / len(shifts), interval), mean_effect(np.array(shifts), each="shift").estimate()
     return {"result": result, "passed": passed, "cases": len(shifts), "share": share, "mean_shift": shift}

@@ -238,27 +238,6 @@ class BooleanField(Listed):
         return {"type": "boolean"}
 
 
-class NumberField(Listed):
-    """A number from `min` to `max` that is no score, in steps of `step`."""
-
-    type: Literal["number"] = "number"
-    min: ScoreValue = 0
-    max: ScoreValue = 100
-    step: Annotated[ScoreValue, Field(gt=0)] = 1
-
-    @model_validator(mode="after")
-    def _bounded(self) -> "NumberField":
-        ladder(self.min, self.max, self.step)
-        return self
-
-    def texts(self, in_json: bool) -> Mapping[str, Value]:
-        values = ladder(self.min, self.max, self.step)
-        return dict(zip(digits(values, self.min, self.step), values, strict=True))
-
-    def as_schema(self) -> dict[str, JsonValue]:
-        return {"type": "number", "minimum": self.min, "maximum": self.max}
-
-
 class TextField(FieldKind):
     """Free text. A budget of `tokens` closes it, so that the rest of the format always comes.
 

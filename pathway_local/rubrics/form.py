@@ -10,20 +10,13 @@ from pydantic import Field
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import (
-    BooleanField,
-    ChoiceField,
-    EchoField,
-    NumberField,
-    ScoreField,
-    TextField,
-)
+from pathway_local.rubrics.fields import BooleanField, ChoiceField, EchoField, ScoreField, TextField
 from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.lists import TextListField, VerdictListField
 from pathway_local.verdict import Number, Value
 
 AnyField = Annotated[
-    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | VerdictListField,
+    TextField | ScoreField | EchoField | ChoiceField | BooleanField | TextListField | VerdictListField,
     Field(discriminator="type"),
 ]
 

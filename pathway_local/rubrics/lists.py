@@ -8,19 +8,11 @@ from pydantic import Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import (
-    BooleanField,
-    ChoiceField,
-    FieldKind,
-    Listed,
-    NumberField,
-    ScoreField,
-    TextField,
-)
+from pathway_local.rubrics.fields import BooleanField, ChoiceField, FieldKind, Listed, ScoreField, TextField
 from pathway_local.rubrics.grammar import STRING, literal, read_value, string_budget, string_rules
 from pathway_local.verdict import Number, Value, plain
 
-Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField | NumberField, Field(discriminator="type")]
+Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField, Field(discriminator="type")]
 
 
 class JsonKind(FieldKind):
@@ -164,9 +156,8 @@ class VerdictListField(JsonKind):
         return [{key: json.loads(each.write(each.example(key), True)) for key, each in self.members.items()}]
 
     def as_schema(self) -> dict[str, JsonValue]:
-        plain = (TextField, NumberField)
         properties: dict[str, JsonValue] = {
-            key: member.as_schema() if isinstance(member, plain) else {"enum": [*_spelled(member)]}
+            key: member.as_schema() if isinstance(member, TextField) else {"enum": [*_spelled(member)]}
             for key, member in self.members.items()
         }
         items: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": list(properties)}

@@ -13,7 +13,7 @@ Field = dict[str, Any]
 
 SPELLINGS = (
     "text, text 120, line, 1-5, 0-1 by 0.5, 1 wrong < 2 right, no < yes, A | B, prefer A > tie > B, 1-5 or N/A, "
-    "choice a | b, true/false, number 0-100, number 0-1 by 0.01, list 5, = INPUT, "
+    "choice a | b, true/false, list 5, = INPUT, "
     "[claim: text, verdict: no < yes] as NAME"
 )
 
@@ -77,9 +77,6 @@ def _kind(said: str, words: Sequence[str]) -> Field:
         return {"type": "boolean"}
     if said.startswith("="):
         return {"type": "echo", "input": _plain(said[1:].strip(), words)}
-    if found := re.fullmatch(f"number {_RANGE}", said):
-        low, high, step = (_number(each) for each in (found[1], found[2], found[3] or "1"))
-        return {"type": "number", "min": low, "max": high, "step": step}
     if found := _LIST.fullmatch(said):
         members = _named(_divided(found[1], ","), words)
         return _sizes(type="verdicts", score=_plain(found[3], words), items=found[2]) | {"members": members}

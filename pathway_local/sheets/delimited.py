@@ -2,9 +2,9 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.columns import LOOKED_AT, find_header, is_known, names_in
-from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, delimited_cell
 from pathway_local.verdict import Value
@@ -136,10 +136,10 @@ def _line(values: Iterable[Value], delimiter: str, decimal: str = ".") -> str:
     return line.getvalue().removesuffix("\r\n")
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], *, delimiter: str) -> int:
-    file.write(f"{_line(columns, delimiter)}\r\n".encode())
-    for row in rows:
-        file.write(f"{_line([row.get(column) for column in columns], delimiter)}\r\n".encode())
+def _write(file: BinaryIO, pages: Iterator[Page], *, delimiter: str) -> int:
+    page = next(pages)
+    for cells in chain([page.columns], ([row.get(column) for column in page.columns] for row in page.rows)):
+        file.write(f"{_line(cells, delimiter)}\r\n".encode())
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -10,10 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, not_text, own_text
 from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, json_text, refuse_columns, typed_row
-from pathway_local.verdict import Value
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
@@ -143,9 +142,10 @@ def _no_number(_: str) -> NoReturn:
     raise _NotCells("broken JSON: NaN and Infinity are not JSON numbers")
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    for row in rows:
-        file.write(json_text({column: row.get(column) for column in columns}).encode() + b"\n")
+def _write(file: BinaryIO, pages: Iterator[Page]) -> int:
+    page = next(pages)
+    for row in page.rows:
+        file.write(json_text({column: row.get(column) for column in page.columns}).encode() + b"\n")
     return 0
 
 

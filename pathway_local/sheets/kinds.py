@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import Row
@@ -30,9 +30,6 @@ OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
 
 FLAGS = {"encoding": "--encoding", "header_row": "--header-row", "title": "--sheet"}
 """Options that say how to read a file."""
-
-Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
-"""Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
 
 NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
 """Every row of a sheet with the cells to add to it; None for a blank row."""
@@ -73,37 +70,37 @@ class Sheet(ABC):
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
 
-S = TypeVar("S", bound=Sheet)
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A further sheet of a workbook."""
+    """Rows below named columns: a file, or a sheet of a workbook."""
 
     title: str
     columns: Sequence[str]
     rows: Iterable[Mapping[str, Value]]
 
 
+Writer = Callable[[BinaryIO, Iterator[Page]], int]
+"""Writes the first page to a file, a workbook all of them; returns how many texts were cut to fit their cells."""
+
+
 @dataclass(frozen=True, slots=True)
-class SheetKind(Generic[S]):
+class SheetKind:
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. `options`
-    are those of FLAGS that `read` takes as arguments. A kind with several sheets in a file has `write_pages`.
+    are those of FLAGS that `read` takes as arguments.
     """
 
-    read: Callable[..., S]
+    read: Callable[..., Sheet]
     write: Writer | None = None
-    copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
+    copy: Callable[[Any, BinaryIO, Sequence[str], NewCells], int] | None = None
     options: Collection[str] = ()
-    write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
 
 
-def kind_of(path: Path) -> SheetKind[Any] | None:
+def kind_of(path: Path) -> SheetKind | None:
     """Return the kind of a file by its ending; None if no kind has that ending."""
     module, _, name = KINDS.get(path.suffix.lower(), "").rpartition(".")
-    kind: SheetKind[Any] | None = getattr(import_module(module), name) if module else None
+    kind: SheetKind | None = getattr(import_module(module), name) if module else None
     return kind
 
 
@@ -133,7 +130,7 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
         told = {name: value for name, value in given.items() if value}
         for flag in (FLAGS[name] for name in told if name not in kind.options):
             raise UsageError(f"{flag} is not for {path.suffix} files", "Leave it out.")
-        sheet: Sheet = kind.read(path, **told)
+        sheet = kind.read(path, **told)
         sheet.told = told
         return sheet
     except OSError as error:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.kinds import Sheet, SheetKind
+from pathway_local.sheets.kinds import Page, Sheet, SheetKind
 from pathway_local.sheets.row import CELL_LIMIT, Row, column_names, finite, json_text, typed_row
 from pathway_local.verdict import Value, storable
 
@@ -87,8 +87,9 @@ def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> 
     return pa.table({column: _arrow_column(cells) for column, cells in values.items()})
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    pq.write_table(arrow_table(columns, rows), file)
+def _write(file: BinaryIO, pages: Iterator[Page]) -> int:
+    page = next(pages)
+    pq.write_table(arrow_table(page.columns, page.rows), file)
     return 0
 
 

@@ -34,21 +34,18 @@ def write_table(
     Parquet, which needs all of them for its types. Raises OutputExists, and UsageError if the file can't be written;
     then nothing of it is left.
     """
-    write = _writer(path)
-    if str(path) == "-" and sys.stdout.isatty():
+    write, pages = _writer(path), chain([Page(title, columns, rows)], further)
+    if str(path) != "-":
+        with output_file(path, force=force) as file, temporary_files_in(path.parent):
+            return write(file, pages)
+    if sys.stdout.isatty():
         shown = BytesIO()
-        cut = write(shown, columns, rows)
+        cut = write(shown, pages)
         sys.stdout.write(visible(shown.getvalue().decode().replace("\r\n", "\n"), lines=True))
         return cut
-    if str(path) == "-":
-        cut = write(sys.stdout.buffer, columns, rows)
-        sys.stdout.buffer.flush()
-        return cut
-    kind = kind_of(path)
-    with output_file(path, force=force) as file, temporary_files_in(path.parent):
-        if kind and kind.write_pages:
-            return kind.write_pages(file, chain([Page(title, columns, rows)], further))
-        return write(file, columns, rows)
+    cut = write(sys.stdout.buffer, pages)
+    sys.stdout.buffer.flush()
+    return cut
 
 
 def check_table(path: Path, *, force: bool) -> None:
@@ -92,8 +89,7 @@ def add_columns(
             yield row, None if row.blank else [cells.get(column) for column in columns]
 
     with output_file(target, force=force) as file, temporary_files_in(target.parent):
-        cut: int = kind.copy(cases.sheet, file, columns, new_cells())
-    return cut
+        return kind.copy(cases.sheet, file, columns, new_cells())
 
 
 def _writer(path: Path) -> Writer:

@@ -195,11 +195,7 @@ def fill_cell(cell: Cell, value: Value) -> bool:
     return cut
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
-    return _write_pages(file, [Page("verdicts", columns, rows)])
-
-
-def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
+def _write(file: BinaryIO, pages: Iterator[Page]) -> int:
     book = openpyxl.Workbook(write_only=True)
     try:
         cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
@@ -265,4 +261,4 @@ def _format(cell: Any) -> None:
         cell.alignment = WRAPPED
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, ("header_row", "title"), _write_pages)
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, ("header_row", "title"))

@@ -22,9 +22,8 @@ from pathway_local.statistics.figure import (
     Undefined,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import cluster_codes, cluster_sums
+from pathway_local.statistics.intervals import cluster_codes, cluster_sums, wilson
 from pathway_local.statistics.needed import Pilot
-from pathway_local.statistics.share import wilson_of
 
 FEW_ERRORS = 10
 """With fewer labels that differ from the judge, their spread says too little: only the number of labels counts."""
@@ -255,7 +254,7 @@ def corrected_share(
         cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
     if errors >= FEW_ERRORS and variance > 0:
         cases = value * (1 - value) / variance
-    return Estimate(value, wilson_of(value, cases, int(labelled.sum())))
+    return Estimate(value, wilson(value, cases, int(labelled.sum())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ of shares are made here. Figures of weighed rows of scores, such as kappa, are l
 such as means and their differences, follow from the sums of each cluster.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
     IntArray,
+    Interval,
     Reason,
     Undefined,
     undefined_estimate,
@@ -25,6 +26,7 @@ from pathway_local.statistics.intervals import (
     cluster_codes,
     cluster_sums,
     interval_on,
+    share,
     tailed_freedom,
 )
 
@@ -165,3 +167,44 @@ def _of_scores(found: Effect, value: float, scores: FloatArray, each: str) -> Ef
     if found.missing == SAME and np.ptp(scores) == 0:
         found = replace(found, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
     return replace(found, value=value)
+
+
+def scale_mean(
+    scores: FloatArray, levels: Sequence[float], clusters: IntArray | None = None, weights: FloatArray | None = None
+) -> Estimate:
+    """The mean of scores (n,) on a scale with these ascending levels; on one of two levels, that of a share.
+
+    Others have the jackknife's interval of their log-odds. With `clusters` (n,), it is robust to dependence within
+    them; scores count by `weights` (n,), all above 0. Where most scores lie at one end of the scale, the plain t
+    interval of 30 to 60 of them holds the truth in only 85 to 90% of samples.
+    """
+    low, high = float(levels[0]), float(levels[-1])
+    if len(levels) == 2 and len(scores) and np.isin(scores, levels).all():
+        found = share((scores - low) / (high - low), clusters, weights)
+        assert isinstance(found.value, float) and isinstance(found.interval, Interval)
+        ends = {name: low + (high - low) * getattr(found.interval, name) for name in ("low", "high")}
+        return Estimate(float(np.average(scores, weights=weights)), replace(found.interval, **ends))
+    return mean_effect(scores, clusters, weights).estimate(scale=(low, high))
+
+
+def holm_levels(p_values: Sequence[float]) -> list[float]:
+    """The confidence level for each test's interval under Holm's step-down procedure (Holm 1979).
+
+    The smallest of m p-values is held to alpha/m, the next to alpha/(m-1), and so on until one is not
+    rejected; all from there on are held to that one's level. Each interval then leaves out zero exactly where
+    the procedure rejects.
+    """
+    alpha = 1 - LEVEL
+    levels = [LEVEL] * len(p_values)
+    step = 0
+    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
+        levels[place] = 1 - alpha / (len(p_values) - step)
+        if step == rank and p_values[place] <= alpha / (len(p_values) - rank):
+            step = rank + 1
+    return levels
+
+
+def at_holm_levels(effects: Sequence[Effect]) -> list[Estimate]:
+    """Each effect with its interval at Holm's level among all that have an error."""
+    levels = iter(holm_levels([each.p_value for each in effects if not each.missing]))
+    return [each.estimate(LEVEL if each.missing else next(levels)) for each in effects]

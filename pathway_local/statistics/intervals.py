@@ -5,12 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import (
-    FloatArray,
-    IntArray,
-    Interval,
-    Undefined,
-)
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
 
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
@@ -92,18 +87,45 @@ def tailed_freedom(parts: FloatArray) -> float:
     return min(count - 1.0, max(3.0, 2 * count / (kurtosis - 1 + 2 / (count - 1))))
 
 
-def wilson(successes: float, cases: float) -> Interval:
-    """Wilson's interval for a share of `cases` > 0 independent units.
+def wilson(rate: float, cases: float, clusters: int) -> Interval:
+    """Wilson's interval for a share of so many independent cases, of one at least, that come from `clusters`.
 
     Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
     width at 0 of n and n of n.
     """
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    rate = successes / cases
+    z, cases = NormalDist().inv_cdf((1 + LEVEL) / 2), max(cases, 1.0)
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)
     low, high = float(middle - reach), float(middle + reach)
-    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", round(cases), LEVEL)
+    return Interval(0.0 if rate == 0 else low, 1.0 if rate == 1 else high, "Wilson", clusters, LEVEL)
+
+
+def share(hits: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None) -> Estimate:
+    """The share of hits (n,), each 0 or 1, among cases of which each stands for `weights` (n,) cases.
+
+    Wilson's interval for the effective number of cases (Korn and Graubard 1998): the number with which a simple sample
+    would have the variance that clusters leave, cut to that of the weights, and less for Student's t.
+    """
+    if not len(hits):
+        return undefined_estimate("there is no such case")
+    heavy = np.ones(len(hits)) if weights is None else weights
+    value, codes = float(np.average(hits, weights=heavy)), cluster_codes(clusters, len(hits))
+    return Estimate(value, wilson(value, _effective(hits, value, heavy, codes), int(codes.max()) + 1))
+
+
+def _effective(hits: FloatArray, value: float, heavy: FloatArray, codes: IntArray) -> float:
+    """The effective number of cases."""
+    most, sums = float(heavy.sum() ** 2 / np.sum(heavy**2)), cluster_sums(heavy, codes)
+    count = len(sums)
+    if count == len(hits):
+        return most
+    if count == 1 or not 0 < value < 1:
+        return float(sums.sum() ** 2 / np.sum(sums**2))
+    parts = cluster_sums(heavy * (hits - value), codes) / heavy.sum()
+    variance = count / (count - 1) * float(np.sum(parts**2))
+    freedom = max(float(sums.sum() ** 2 / np.sum(sums**2)) - 1, 1.0)
+    lost: float = (NormalDist().inv_cdf((1 + LEVEL) / 2) / t_quantile(LEVEL, freedom)) ** 2
+    return lost * min(most, value * (1 - value) / variance if variance else most)
 
 
 def standing(difference: Interval | Undefined, margin: float) -> Standing:

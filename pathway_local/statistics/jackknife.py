@@ -24,8 +24,7 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
     why_constant,
 )
-from pathway_local.statistics.intervals import LEVEL, cluster_codes
-from pathway_local.statistics.share import share
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, share
 
 GROUPS = 100
 """Groups of the jackknife at most: its t interval then has 99 degrees of freedom, close to the normal."""

@@ -12,8 +12,9 @@ from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
 from benchmark.stage import write_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric_file import load_rubric

@@ -19,8 +19,9 @@ from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.passes import EngineConfig, Pass
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

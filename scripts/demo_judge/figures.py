@@ -16,8 +16,9 @@ from demo_judge.cases import MAKERS, json_lines, rows, rubric_texts
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

@@ -4,27 +4,19 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu_check.processes import ROOT
+from judge_samples import RUBRICS, judge_samples, sample_file
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.plan import Plan
+from pathway_local.judging.progress import Watcher
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
 STORED = Path(__file__).with_name("processor_verdicts.json")
-SAMPLES = {
-    "pathway-answer": "pathway-answer.csv",
-    "groundedness": "groundedness.jsonl",
-    "contextual-relevance": "contextual-relevance.csv",
-    "gold-answer": "gold-answer.jsonl",
-}
 CLOSE = 0.02
 """Probabilities that differ by at most this count as equal: 16-bit numbers round differently on each machine."""
 
@@ -36,27 +28,21 @@ Scored = Mapping[str, Mapping[str, float]]
 """For `rubric case score` the value, as `value`, and the probability of each value of its scale."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Judged:
     """The engine, the verdicts and the number of failures."""
 
-    engine: Mapping[str, Any] = field(default_factory=dict)
-    verdicts: dict[str, Mapping[str, float]] = field(default_factory=dict)
-    failures: int = 0
+    engine: Mapping[str, Any]
+    verdicts: Scored
+    failures: int
 
 
-def judge_samples(folder: Path, registry: Path | None) -> Judged:
+def judged_samples(run: Path, registry: Path | None) -> Judged:
     """Judge the samples of all rubrics with one engine. Raises PathwayError."""
-    found = Judged()
-    with EngineCache() as loaded:
-        for rubric, name in SAMPLES.items():
-            run = folder / f"{rubric}.run"
-            plan = Plan(ROOT / "examples" / name, run, rubric=[load_rubric(rubric)], judge=["demo"], models=registry)
-            found.failures += sum(tally.failures.total() for tally in run_job(plan, Watcher(), ["gpu-check"], loaded))
-            with RunFile.read(run) as read:
-                found.engine = next((dict(job.engines[-1]) for job in read.jobs.all() if job.engines), found.engine)
-            found.verdicts |= scored(run)
-    return found
+    failures = judge_samples(run, Watcher(), models=registry)
+    with RunFile.read(run) as read:
+        engine = next(job.engines[-1] for job in reversed(read.jobs.all()) if job.engines)
+    return Judged(dict(engine), scored(run), failures)
 
 
 def scored(run: Path) -> Scored:
@@ -93,16 +79,16 @@ def _farthest(expected: Mapping[str, float], found: Mapping[str, float]) -> floa
 def shipped() -> dict[str, str]:
     """Return the SHA-256 of all that the verdicts depend on: the demo judge, the rubrics and the sample cases."""
     found = {"demo": weights_hash(weights_folder(load_registry().get("demo")))}
-    for rubric, name in SAMPLES.items():
+    for rubric in RUBRICS:
         found[rubric] = load_rubric(rubric).sha256
-        found[name] = hashlib.sha256((ROOT / "examples" / name).read_bytes()).hexdigest()
+        found[sample_file(rubric).name] = hashlib.sha256(sample_file(rubric).read_bytes()).hexdigest()
     return found
 
 
 def store() -> None:
     """Judge the samples on this processor and store the verdicts. Raises PathwayError, SystemExit."""
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
-        found = judge_samples(Path(folder), None)
+        found = judged_samples(Path(folder, "samples.run"), None)
     if found.engine["device"] != "cpu" or found.failures:
         raise SystemExit(f"error: store verdicts on a processor, without failures; this was {found.engine['device']}")
     STORED.write_text(json.dumps({"shipped": shipped(), **asdict(found)}, indent=1) + "\n", "utf-8")

@@ -13,7 +13,8 @@ from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
 from gpu_check.conftest import out
 from gpu_check.processes import COMMAND, ROOT, environment
-from gpu_check.samples import SAMPLES, Judged, compare, judge_samples, stored
+from gpu_check.samples import Judged, compare, judged_samples, stored
+from judge_samples import RUBRICS
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -37,7 +38,7 @@ def test_doctor() -> None:
 @pytest.mark.timeout(180)
 def test_demo(tmp_path: Path, on_gpu: bool, registry: Callable[..., Path]) -> None:
     """Compares the demo judge's verdicts with those stored from a processor."""
-    found = judge_samples(tmp_path, registry("demo", {}) if on_gpu else None)
+    found = judged_samples(tmp_path / "samples.run", registry("demo", {}) if on_gpu else None)
     assert not (said := problems(found, stored()[0])), "\n".join(said)
 
 
@@ -54,7 +55,7 @@ def problems(found: Judged, kept: Judged) -> list[str]:
 def test_random(tmp_path: Path, on_gpu: bool, registry: Callable[..., Path]) -> None:
     """Checks replies of a judge of dummy weights at temperature 1 under four rubrics."""
     shape, count = ("qwen3-0.6b", CASES) if on_gpu else ("tiny", FEW)
-    rubrics = {name: load_rubric(name) for name in SAMPLES}
+    rubrics = {name: load_rubric(name) for name in RUBRICS}
     source = str(make_judge(shape, tmp_path / "judge"))
     models = registry("random", {"load_format": "dummy"}, source=source, context=8192, cpu=True)
     inputs = dict.fromkeys(name for rubric in rubrics.values() for name in rubric.inputs)
