@@ -16,7 +16,7 @@ CEILINGS = {
     "system": 740,
     "rubrics": 3385,
     "sheets": 2262,
-    "probes": 356,
+    "probes": 348,
     "judges": 1547,
     "rendering": 526,
     "sealing": 929,
