@@ -286,11 +286,11 @@ class _Compared:
         # Several answers of one side to a question share that question's weight.
         shares: FloatArray = 1 / np.where(first[kept], one[asked[kept]], other[asked[kept]])
         shares /= 1 if self.questions is None else number
-        found = corrected_difference(
+        effect, sides = corrected_difference(
             scores[kept], labels.people[kept], first[kept], shares, labels.weights[kept], clusters[kept]
         )
         rated = int(labels.rated[kept].sum())
-        return Difference(number, found.corrected, seed=labels.seed, labels=found.labels, rated=rated)
+        return Difference(number, effect, seed=labels.seed, labels=sides, rated=rated)
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:
