@@ -31,7 +31,7 @@ from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, check_content, content_hash
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import purge, purge_cases, remove_rater
+from pathway_local.runs.purge import purge, remove_rater
 from pathway_local.runs.run_cases import KEEP
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import Part, split_run
@@ -290,7 +290,7 @@ def test_what_was_removed_from_the_run_does_not_return(shop: Shop, here: Callabl
     purge(here(PARTS[1]), "text", ["purge"], print)
     merged(here, PARTS[1])
     [case, *_] = outcomes(here(PARTS[0]))
-    purge_cases(here("all.run"), [case], {}, ["purge"], print)
+    purge(here("all.run"), [case], ["purge"], print)
     assert "still holds" in refused(here, PARTS[0])
     purge(here(PARTS[0]), "text", ["purge"], print)
     merged(here, PARTS[0])
@@ -303,8 +303,8 @@ def test_no_part_brings_back_a_case_that_was_purged_from_the_run(shop: Shop, her
     merged(here, PARTS[0])
     [first, second, third, fourth, *_] = outcomes(here(PARTS[0]))
     for case in (first, second):
-        purge_cases(here("all.run"), [case], {}, ["purge"], print)
-    purge_cases(here(PARTS[0]), [second, third], {}, ["purge"], print)
+        purge(here("all.run"), [case], ["purge"], print)
+    purge(here(PARTS[0]), [second, third], ["purge"], print)
     shop.judge(here(PARTS[0]))
     assert outcomes(here(PARTS[0])).keys() >= {first, second, third}
     merged(here, *PARTS)

@@ -18,7 +18,7 @@ from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -72,7 +72,7 @@ def purge(
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     what: What = "all" if everything else TEXT
-    removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
+    removed = purge_run(run, chosen or what, sys.argv, notice)
     told = [f"{count} {SAID.get(name, name)}" for name, count in removed.items() if count]
     talk.say(f"removed: {', '.join(told) or 'nothing'}", prose=True)
     for line in f"{STAYS}\n{OUT_OF_REACH}".splitlines() if everything else OUT_OF_REACH.splitlines():

@@ -69,6 +69,8 @@ class Replay:
         # earlier as the literal before the field has bytes. In JSON a text has half of its budget between two escapes.
         # A field with fewer tokens than that can't have reached its budget: most replies need no matcher.
         early = len(form.before(slot.name).encode()) + EDGES
+        if len(self.ids) < shortest - early:
+            return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
         if last - first < shortest - early:
             return False
