@@ -17,7 +17,7 @@ CEILINGS = {
     "rubrics": 3385,
     "sheets": 2262,
     "probes": 356,
-    "judges": 1556,
+    "judges": 1547,
     "rendering": 526,
     "sealing": 929,
     "engines": 2294,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 349,
     "declare": 452,
-    "cli": 2654,
+    "cli": 2629,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
