@@ -20,12 +20,12 @@ CEILINGS = {
     "judges": 1547,
     "rendering": 526,
     "sealing": 929,
-    "engines": 2294,
-    "runs": 2194,
-    "judging": 2193,
+    "engines": 2283,
+    "runs": 2189,
+    "judging": 2189,
     "statistics": 1715,
     "words": 211,
-    "ratings": 2308,
+    "ratings": 2304,
     "scores": 562,
     "results": 4422,
     "output": 753,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 349,
     "declare": 452,
-    "cli": 2629,
+    "cli": 2628,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -17,13 +17,12 @@ from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
-from pathway_local.runs.merge import merge_parts
+from pathway_local.runs.parts import MOST, merge_parts, split_run
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_with
-from pathway_local.runs.split import MOST, split_run
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
 

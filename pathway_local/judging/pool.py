@@ -187,8 +187,7 @@ class Pool:
         """Return the engine; load it the first time."""
         if self._engine is None:
             self._engine = self._start()
-        # An engine that was restarted may have less memory than before.
-        self.context = min(self.context, self._engine.facts.max_model_len)
+            self.context = min(self.context, self._engine.facts.max_model_len)
         return self._engine
 
     def _enqueue(self, passes: PassGenerator, item: Pass) -> None:

@@ -14,8 +14,8 @@ from pathway_local.runs.audit import PURGE, REMOVED, SPLIT, AuditTrail, recorded
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.record import TEXTS_BY_NAME
+from pathway_local.runs.run_cases import part_of
 from pathway_local.runs.run_file import KEY_BYTES, RunFile, RunKind
-from pathway_local.runs.split import part_of
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import Value, storable
 
