@@ -43,7 +43,7 @@ limited_process.in_process = limited_process.answer  # a process for each of the
 settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
 
-LONGEST = ("test_viewer", "test_self_test", "test_start", "test_split", "test_nothing_lost", "test_sealed_runs")
+LONGEST = ("test_viewer", "test_self_test", "test_start", "test_parts", "test_nothing_lost", "test_sealed_runs")
 """Files that come late by their names and take long: at the end, one worker would wait for them alone.
 
 None loads vLLM: beside them, the tests that compare times in a vLLM have a processor.

@@ -17,7 +17,7 @@ from typing import Self
 
 from typed import COMMAND, Desk
 
-from gpu_check.processes import engine_of
+from gpu_check.test_kills import engine_of
 
 SHOWN = re.compile(r"(\d+) of \d+ done")
 _OUTCOMES = """

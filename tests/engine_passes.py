@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+from tiny_judge import PAD
 from tokenizers import Tokenizer
 
-from pathway_local.passes import GREEDY, Pass, Sampling
+from pathway_local.passes import GREEDY, Pass, PassResult, Sampling
 
 SECTIONS = r"""start: "**Analysis:**\n" a "\n\n**Score:** " /[1-5]/ "\n\n**Justification:**\n" j
 a[max_tokens=40]: %lark {
@@ -83,3 +85,33 @@ class Maker:
         digits = tuple(self.tokenizer.token_to_id(digit) for digit in "12345")
         ids = self.ids(f"Judge case {case}, please.\n**Score:** ")
         return Pass(f"probe-{case}", ids, DIGIT, 1, sampling, logprob_ids=digits)
+
+    def refused(self, context: int) -> list[Pass]:
+        """Passes that an engine with that context can't generate."""
+        good = self.judging("tags", 3)
+        return [
+            replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
+            replace(good, id="long", ids=good.ids * context),
+            replace(good, id="unknown id", ids=(3, 99_999)),
+            replace(good, id="unknown probe", logprob_ids=(99_999,)),
+            replace(good, id="no prompt", ids=()),
+            replace(good, id="no room", max_tokens=0),
+        ]
+
+    def ending(self, context: int) -> list[Pass]:
+        """Passes that end by a token of the judge, by the end token, by their budget, and by that context."""
+        stop, end = self.ids("Judge."), self.tokenizer.token_to_id(PAD)
+        brim = tuple(300 + at % 3000 for at in range(context - 3))
+        return [
+            Pass("stopped", stop, f'start: "a" <[{end}]>\n', 9, stop_ids=(end,)),
+            Pass("ended", stop, 'start: "a"\n', 9),
+            Pass("cut", stop, None, 3),
+            Pass("brim", brim, None, 50),
+        ]
+
+    def check_ends(self, found: Mapping[str, PassResult]) -> None:
+        """Check how those ended, and that the token that ended them is left out."""
+        for name in ("stopped", "ended"):
+            assert (found[name].finish, self.text(found[name].ids)) == ("stop", "a")
+        for name in ("cut", "brim"):
+            assert (found[name].finish, len(found[name].ids)) == ("length", 3)

@@ -57,14 +57,6 @@ mine:
 demo: {notes: changed}
 """
 
-LARGE = [
-    b"question,answer\nq," + b"word " * 2_000_000 + b"\n",
-    ",".join(["question", "answer", *(f"c{n}" for n in range(4998))]).encode() + b"\nq,a\n",
-    b'question,answer\nq,"' + (b"word " * 400 + b"\n") * 20_000,
-    b'question,answer\nq,"' + b"w\n" * 400_000,
-]
-"""A cell of ten million characters, many columns, and quotes that never close."""
-
 Damage = Callable[[bytes, random.Random], bytes]
 
 
@@ -270,7 +262,6 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "JSONL": Kind(".jsonl", [json_lines()], damaged_text, reading),
         "Parquet": Kind(".parquet", parquet, damaged_parquet, reading),
         "workbook": Kind(".xlsx", [workbook()], damaged_archive, reading),
-        "large CSV": Kind(".csv", LARGE, damaged_text, reading),
         "CSV copied": Kind(".csv", [csv_file(",")], damaged_text, onto),
         "JSONL copied": Kind(".jsonl", [json_lines()], damaged_text, onto),
         "workbook copied": Kind(".xlsx", [workbook()], damaged_archive, onto),

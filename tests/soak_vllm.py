@@ -17,7 +17,7 @@ from disturbed import Watched, outcomes
 from tiny_judge import make_tiny_judge
 from typed import Desk
 
-from gpu_check.processes import engine_of
+from gpu_check.test_kills import engine_of
 
 EVERY = 5.0
 """Seconds between two looks."""

@@ -1,6 +1,5 @@
 """Another kind of field is one class: its own methods carry it."""
 
-from pathlib import Path
 from typing import Literal, get_args
 
 import pytest
@@ -17,7 +16,6 @@ from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.verdict import Value
 
-ROOT = Path(__file__).parents[1]
 KINDS: tuple[type[FieldKind], ...] = get_args(get_args(AnyField)[0])
 LAYOUTS = ["json", "Date: {date}\n\n{why}\nScore: {score}"]
 
@@ -84,9 +82,3 @@ def test_a_kind_lacks_no_method() -> None:
     for kind in set(KINDS) - {EchoField}:
         for name in ("rules", "budget", "read", "write", "as_schema"):
             assert getattr(kind, name) is not getattr(FieldKind, name), f"{kind.__name__}.{name}"
-
-
-def test_the_page_on_rubrics_names_every_kind() -> None:
-    page = (ROOT / "docs" / "rubrics.md").read_text(encoding="utf-8")
-    for kind in KINDS:
-        assert f"\n| `{kind.model_fields['type'].default}` |" in page

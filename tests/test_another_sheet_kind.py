@@ -48,7 +48,7 @@ def write_piped(file: BinaryIO, pages: Iterator[Page]) -> int:
     return 0
 
 
-def register(monkeypatch: pytest.MonkeyPatch, kind: SheetKind[PipedSheet]) -> None:
+def register(monkeypatch: pytest.MonkeyPatch, kind: SheetKind) -> None:
     module = ModuleType("piped")
     module.PIPED = kind  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "piped", module)

@@ -11,7 +11,6 @@ import pytest
 from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from safetensors.numpy import load_file, save_file
-from tiny_judge import PAD
 
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.transformers import TransformersEngine
@@ -101,14 +100,7 @@ def test_top_k_and_top_p_leave_the_likeliest(engine: TransformersEngine, make: M
 
 def test_a_refused_pass_fails_alone(engine: TransformersEngine, make: Maker) -> None:
     good = make.judging("tags", 3)
-    bad = [
-        replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        replace(good, id="long", ids=good.ids * 400),
-        replace(good, id="unknown id", ids=(3, 99_999)),
-        replace(good, id="unknown probe", logprob_ids=(99_999,)),
-        replace(good, id="no prompt", ids=()),
-        replace(good, id="no room", max_tokens=0),
-    ]
+    bad = make.refused(2048)
     found = _run(engine, [*bad, good])
     assert found[good.id].finish == "stop"
     assert {found[item.id].finish for item in bad} == {"error"}
@@ -116,14 +108,7 @@ def test_a_refused_pass_fails_alone(engine: TransformersEngine, make: Maker) -> 
 
 
 def test_what_ends_a_pass_is_told_and_left_out(engine: TransformersEngine, make: Maker) -> None:
-    end = make.tokenizer.token_to_id(PAD)
-    stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
-    cut = Pass("cut", make.ids("Judge."), None, 3)
-    brim = Pass("brim", tuple(range(300, 2345)), None, 50)
-    found = _run(engine, [stopped, cut, brim])
-    assert (found["stopped"].finish, make.text(found["stopped"].ids)) == ("stop", "a")
-    assert (found["cut"].finish, len(found["cut"].ids)) == ("length", 3)
-    assert (found["brim"].finish, len(found["brim"].ids)) == ("length", 3)
+    make.check_ends(_run(engine, make.ending(2048)))
 
 
 def test_it_shows_signs_of_life_at_every_token(tiny_judge: Path, make: Maker) -> None:

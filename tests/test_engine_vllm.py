@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from engine_passes import DIGIT, FORMATS, READABLE, Maker
 from msgspec.structs import replace
-from tiny_judge import PAD
 
 from pathway_local.engines.engine import CPU_HANG_LIMIT
 from pathway_local.engines.engines import Engines
@@ -120,34 +119,17 @@ def test_a_pass_that_continues_comes_before_those_that_begin(vllm_host: Engines,
 
 def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm_host: Engines, make: Maker) -> None:
     good = make.judging("tags", 3)
-    bad = {
-        "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        "long": replace(good, id="long", ids=good.ids * 1600),
-        "unknown id": replace(good, id="unknown id", ids=(3, 99_999)),
-        "no prompt": replace(good, id="no prompt", ids=()),
-        "no room": replace(good, id="no room", max_tokens=0),
-        "cold": replace(good, id="cold", sampling=Sampling(temperature=-1.0)),
-    }
-    found = _run(vllm_host, [*bad.values(), good])
+    bad = [*make.refused(8192), replace(good, id="cold", sampling=Sampling(temperature=-1.0))]
+    found = _run(vllm_host, [*bad, good])
     assert found[good.id].finish == "stop"
-    assert {name: found[name].finish for name in bad} == dict.fromkeys(bad, "error")
+    assert {found[item.id].finish for item in bad} == {"error"}
     assert "secret" not in "".join(result.error for result in found.values())
-    long = found["long"].error
-    assert "8192" in long
-    assert str(len(good.ids) * 1600) in long
+    said = f"the prompt has {len(good.ids) * 8192} tokens, and the judge's context holds 8192"
+    assert found["long"].error == said
 
 
 def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Engines, make: Maker) -> None:
-    end = make.tokenizer.token_to_id(PAD)
-    stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
-    ended = Pass("ended", make.ids("Judge."), 'start: "a"\n', 9)
-    cut = Pass("cut", make.ids("Judge."), None, 3)
-    brim = Pass("brim", tuple(300 + at % 3000 for at in range(8189)), None, 50)
-    found = _run(vllm_host, [stopped, ended, cut, brim])
-    assert (found["stopped"].finish, make.text(found["stopped"].ids)) == ("stop", "a")
-    assert (found["ended"].finish, make.text(found["ended"].ids)) == ("stop", "a")
-    assert (found["cut"].finish, len(found["cut"].ids)) == ("length", 3)
-    assert (found["brim"].finish, len(found["brim"].ids)) == ("length", 3)
+    make.check_ends(_run(vllm_host, make.ending(8192)))
 
 
 def test_facts_say_what_was_loaded(vllm_host: Engines) -> None:

@@ -5,7 +5,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -20,7 +20,6 @@ from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import GB, Device, Machine
@@ -282,30 +281,6 @@ def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
         ("3 engines side by side", "GPU-20"),
         ("GPU-24", "GPU-20", "GPU-22"),
     )
-
-
-@pytest.mark.usefixtures("scripts_found")
-def test_an_engine_that_finds_less_memory_when_it_restarts_shortens_the_context(notices: list[str]) -> None:
-    left = [900, 700]
-
-    class _Shrinking(SupervisedEngine):
-        def load(self, *given: Any) -> None:
-            super().load(*given)
-            assert self.facts
-            self.facts = replace(self.facts, max_model_len=left.pop(0))
-
-    with closing(
-        Engines(
-            [_Shrinking("scripted", EngineConfig("", settings={"script": "engine_scripts:answer"}))], notices.append
-        )
-    ) as engines:
-        tokenizer: Any = None
-        pool = Pool(lambda: engines, tokenizer, 8192)
-        assert pool.load() is engines and pool.context == 900
-        os.kill(engines.hosts[0].pid or 0, signal.SIGKILL)
-        assert _all(engines, [_pass(1)]).keys() == {"1"}
-        assert pool.load() is engines and pool.context == 700
-    assert notices[-1] == "restarted with memory for prompt and reply of 700 tokens together"
 
 
 def _children() -> list[str]:

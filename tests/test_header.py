@@ -108,12 +108,6 @@ def as_text(path: Path, rows: Sequence[Sequence[Any]]) -> Path:
     return path
 
 
-def test_files_without_a_row_of_names_refuse_one(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "a"}\n')
-    with pytest.raises(UsageError, match="--header-row is not for"):
-        open_sheet(tmp_path / "a.jsonl", header_row=2)
-
-
 @pytest.mark.parametrize("name", ["a.xlsx", "a.csv"])
 def test_scores_stand_beside_their_rows_below_titles(tmp_path: Path, name: str) -> None:
     rows = [["Avaliação de bots"], ["Pergunta", "Resposta"], ["Onde?", "Aqui."], ["Quando?", "Já."]]

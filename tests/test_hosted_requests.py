@@ -15,7 +15,7 @@ from pathway_local.errors import CasesError, OutputExists
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_requests import HostedRequests, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
-from pathway_local.ratings.rating_layout import RatingsFile
+from pathway_local.ratings.rating_rows import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric

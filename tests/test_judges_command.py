@@ -66,15 +66,6 @@ def test_list_on_a_machine_with_a_gpu(run: Run) -> None:
     assert "1 x NVIDIA L4 of 24.0 GB" in said.err
 
 
-def test_list_for_machines_has_every_key_and_what_is_here(run: Run) -> None:
-    listed = json.loads(run("list", "--json").out)
-    by_name = {entry["name"]: entry for entry in listed}
-    eight = by_name["qwen3-8b"]
-    assert (eight["context"], eight["here"]["folder"], eight["here"]["gpus"]) == (40960, None, None)
-    assert "needs a GPU of 21 GB" in eight["here"]["why_not"]
-    assert (by_name["qwen3-0.6b"]["min_gpu_gb"], by_name["qwen3-0.6b"]["here"]["gpus"]) == (5, 0)
-
-
 def test_list_finds_weights_and_survives_a_broken_folder(run: Run, tmp_path: Path) -> None:
     store_judge(tmp_path / "XDG_DATA_HOME" / "pathway-local" / "models" / "qwen3-8b")
     broken = store_judge(tmp_path / "broken")
@@ -103,25 +94,21 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
     assert entry["thinking"]["start"] == "<|channel>thought\n"
     assert "label: a demonstration judge" in run("show", "demo").out
     assert "Gated: before" in run("show", "llama-3.3-70b").out
-    assert json.loads(run("show", "gemma-4-12b-bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
 
 
 def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "my judge", LLAMA)
     said = run("show", folder)
-    assert "context: 16384" in said.out
+    assert said.out.startswith("my-judge:") and "context: 16384" in said.out
     assert f"Weights: {folder}" in said.out
     assert "On this machine: it runs without a GPU" in said.out
-    shown = json.loads(run("show", folder, "--json").out)
-    assert (shown["name"], shown["context"], shown["here"]["folder"]) == ("my-judge", 16384, str(folder))
 
 
 def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "sound", LLAMA)
     said = run("check", folder)
     assert said.code == 0, said.out
-    assert "problem" not in said.out
-    assert _row(said, "weights")[1] == "note", "an entry without a hash"
+    assert "PROBLEM" not in said.out and "note    weights: " in said.out, "an entry without a hash"
     assert "<|start_header_id|>assistant<|end_header_id|>" in said.out
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
@@ -137,10 +124,10 @@ def refused(tmp_path: Path) -> Path:
 def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, refused: Path) -> None:
     said = run("check", "mine", "--models", refused)
     assert said.code == 5
-    assert _row(said, "system turn")[1] == "problem"
+    assert "PROBLEM system turn: " in said.out
     assert "Put `mine: {system: fold}` into your models.yaml" in said.out
     found = json.loads(run("check", "mine", "--models", refused, "--json").out)
-    assert {"check": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
+    assert {"name": "engine settings", "status": "ok", "found": "only the defaults", "fix": ""} in found["checks"]
     assert {check["status"] for check in found["checks"]} >= {"ok", "problem"}
     assert run("check", refused.parent / "gemma").code == 0
 
@@ -151,6 +138,8 @@ def test_an_unknown_judge_is_told_with_the_nearest(run: Run, command: str) -> No
     assert said.code == 2
     assert said.err.splitlines()[0] == "error: no judge is called 'qwen3-8'"
     assert "qwen3-8b" in said.err.splitlines()[1].split(",")[0]
+    away = run(command, "qwen3-8b") if command == "check" else None
+    assert away is None or (away.code, "judges fetch qwen3-8b" in away.err) == (5, True)
 
 
 def test_a_wrong_registry_is_one_line_and_a_hint(run: Run, tmp_path: Path) -> None:

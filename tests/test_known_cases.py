@@ -10,7 +10,7 @@ from rated_run import TINY, add, judged_run, said, scores_of
 from pathway_local.case import Case
 from pathway_local.errors import RatingsError
 from pathway_local.ratings.import_ratings import Imported, import_ratings
-from pathway_local.ratings.rating_layout import RatingsFile
+from pathway_local.ratings.rating_rows import RatingsFile
 from pathway_local.ratings.samples import hand_out, store_handouts
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile

@@ -107,20 +107,6 @@ def test_nothing_of_a_case_is_left_by_a_run_of_bad_rows_and_a_dying_engine(desk:
     assert list(failures.values()).count("bad-row") >= 6
 
 
-def test_nothing_of_a_case_is_left_by_a_sample_or_a_batch_file(desk: Desk) -> None:
-    cases = _sheet(desk, poison=False)
-    given = ["may.run", "--cases", cases.name, "--rubric", "small.prompty"]
-    drawing = ["sample", *given, "--n", "4", "--seed", "1", "--out", "rate.xlsx"]
-    said = _said(desk.typed(*drawing, "--strata", "question", code=2))
-    said += _said(desk.typed(*drawing, "--strata", "group"))
-    hosted = ["--service", "openai", "--model", "m/x", "--out", "batch.jsonl", "--yes"]
-    said += _said(desk.typed("hosted", "export", *given, *hosted))
-    assert "is an input of the rubric" in said
-    assert WORD not in said
-    assert OTHER not in said
-    assert _left(desk, cases) == [desk.work / "batch.jsonl"]
-
-
 def test_nothing_of_a_case_is_left_by_a_self_test_of_judges(desk: Desk) -> None:
     os.umask(0)
     try:
@@ -150,7 +136,10 @@ def test_nothing_of_a_case_is_left_by_other_commands(desk: Desk) -> None:
     os.umask(0)
     try:
         cases = _sheet(desk, poison=False)
-        said = _said(desk.typed("sample", "may.run", *GIVEN, cases.name, "--n", 3, "--seed", 1, "--out", "sheet.xlsx"))
+        sample = ["sample", "may.run", *GIVEN, cases.name, "--n", 3, "--seed", 1, "--out", "sheet.xlsx"]
+        said = _said(desk.typed(*sample, "--strata", "question", code=2))
+        assert "is an input of the rubric" in said
+        said += _said(desk.typed(*sample, "--strata", "group"))
         said += _said(desk.typed("hosted", "export", "may.run", "--cases", cases.name, *HOSTED))
         requests = (desk.work / "requests.jsonl").read_text().splitlines()
         texts = ["Reason: fine\nScore: 4", f"{WORD} is no reply", f"Reason: {WORD}\nScore: {WORD}"]

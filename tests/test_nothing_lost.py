@@ -19,7 +19,7 @@ from disturbed import Watched, kill_commands, kill_engines, outcomes, superseded
 from reply_script import HANGING, LOADING, MARK, POISON
 from typed import HERE, Desk
 
-from gpu_check.processes import engine_of
+from gpu_check.test_kills import engine_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.private_process import members

@@ -1,8 +1,8 @@
 """Each prompt of the corpus is declared as it shows its form, or asked about; nothing that is filled in is wrong.
 
 A prompt's meaning stands beside it in tests/prompt_corpus: `read` has its fields in order, `levels` the names of their
-values. A field's name counts unless it begins with an underscore. `swap` has the inputs of two responses that a prompt
-compares; `conversations` has the inputs that may list messages.
+values. A field's name counts unless it begins with an underscore. `conversations` has the inputs that may list
+messages.
 """
 
 import re
@@ -116,11 +116,10 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     if levels and entry.get("levels", levels) != levels:
         return False
     declared = entry.get("inputs", list(rubric.inputs))
-    swap = dict(rubric.pair.swap) if rubric.pair else {}
     talks = [name for name, wanted in rubric.inputs.items() if wanted.conversation]
     if entry.get("conversations", talks) != talks:
         return False
-    right = readings == [read_as(field) for field in fields.values()] and swap == entry.get("swap", {})
+    right = readings == [read_as(field) for field in fields.values()]
     return right and named and list(rubric.inputs) == declared
 
 

@@ -15,10 +15,10 @@ from pathway_local.errors import RunLocked
 from pathway_local.ratings.samples import hand_out, samples, store_handouts
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, check_content, recorded, sha256_of
+from pathway_local.runs.parts import split_run
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.runs.split import split_run
 from pathway_local.verdict import Score, Verdict
 
 SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"

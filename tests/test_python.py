@@ -196,33 +196,22 @@ def test_missing_values_of_pandas_are_empty() -> None:
     assert [dict(row.cells) for row in sheet.rows()] == [{"a": "x", "b": ""}, {"a": "", "b": "2026-01-02"}]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"id": "b"},
-        ROW | {"id": "b", "question": Odd()},
-        ROW | {"id": "b", "question": "\x00"},
-        ROW | {"id": "b", "question": "\ud800"},
-        ROW | {"id": "b", 5: "x"},
-        ROW | {"id": "b", "x\x00": "x"},
-        ROW,
-        ("b", "Why?"),
-        None,
-        dict.fromkeys(map(str, range(3000)), "x"),
-    ],
-)
-def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engine) -> None:
-    run = pl.judge([ROW, row], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
-    first, second = run.verdicts
-    assert first["score"] == 4 and second["score"] is None and str(second["failure"])
-    assert "Why" not in str(second["failure"])
+def test_a_hostile_row_fails_alone(tmp_path: Path, engine: pl.Engine) -> None:
+    own = ROW | {"id": "b"}
+    texts = [own | {"question": bad} for bad in (Odd(), "\x00", "\ud800")]
+    shapes = [{"id": "b"}, own | {5: "x"}, own | {"x\x00": "x"}, ROW, ("b", "Why?"), None]
+    for row in (*texts, *shapes, dict.fromkeys(map(str, range(3000)), "x")):
+        run = pl.judge([ROW, row], "pathway-answer", run=tmp_path / "a.run", engine=engine, progress=False)
+        first, second = run.verdicts
+        assert first["score"] == 4 and second["score"] is None and str(second["failure"]), row
+        assert "Why" not in str(second["failure"])
+        run.path.unlink()
 
 
 @pytest.mark.parametrize(
     ("arguments", "kind", "said"),
     [
         ({"cases": ROW}, pl.UsageError, "the cases are a dict"),
-        ({"cases": None}, pl.UsageError, "the cases are a NoneType"),
         ({"cases": []}, pl.CasesError, "the cases are empty"),
         ({"cases": ["Why?"]}, pl.CasesError, "no item of the cases is a dict"),
         ({"cases": "none.csv"}, pl.CasesError, "none.csv does not exist"),
@@ -231,19 +220,11 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"rubric": "pathway-answr"}, pl.UsageError, "no rubric is called"),
         ({"rubric": ()}, pl.UsageError, "no rubric is named"),
         ({"judge": "none"}, pl.UsageError, "no judge is called 'none'"),
-        ({"keep": "none"}, pl.UsageError, "none"),
         ({"detail": "all"}, pl.UsageError, "detail 'all': must be 'full'"),
         ({"samples": 0}, pl.UsageError, "samples 0: must be at least 1"),
-        ({"samples": 2.5}, pl.UsageError, "samples 2.5: must be a whole number"),
-        ({"id": 5}, pl.UsageError, "id 5: must be a text"),
         ({"temperature": float("nan")}, pl.UsageError, "temperature nan: must be"),
-        ({"limit": "5"}, pl.UsageError, "limit '5': must be"),
-        ({"think": "much"}, pl.UsageError, "much"),
         ({"map": {"question": 5}}, pl.UsageError, "map (a dict): must be"),
-        ({"map": 5}, pl.UsageError, "map 5: must be"),
-        ({"map": [5]}, pl.UsageError, "map (a list): must be"),
         ({"judge": [5]}, pl.UsageError, "judge (a list): must be"),
-        ({"keep": [5]}, pl.UsageError, "keep (a list): must be"),
         ({"cluster": "nowhere"}, pl.UsageError, "a cluster is for the command judge"),
         ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),
         ({"rubric": 5}, pl.UsageError, "a rubric is a int"),
@@ -320,10 +301,8 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("Rate:\n{{answer}} {{othr}}", "score: 1-5"), {"inputs": ["answer"]}, "own: the prompt uses 'othr'"),
     (("Rate {{answer}}", {"properties": {"score": {"type": "integer"}}}), {}, r"own: score: .*\(ge and le in Pydantic"),
     ((5, "score: 1-5"), {}, "text is of type int"),
-    ((5,), {}, "text is of type int"),
     (("Rate {{answer}}", dict), {}, "outputs is of type type"),
     (("Rate {{answer}}", "score: 1-5"), {"swap": 5}, "swap is of type int"),
-    (("Rate {{answer}}", "score: 1-5"), {"inputs": 5}, "inputs is of type int"),
     (("Rate {{answer}}", "score: 1-5 by 0,5"), {}, ".*: write decimals with a point, such as 0.5"),
 ]
 

@@ -1,6 +1,5 @@
 """The commands for ratings of people and hosted judges, as a user types them."""
 
-import csv
 import json
 import os
 import pty
@@ -8,7 +7,6 @@ import re
 import stat
 from pathlib import Path
 
-import openpyxl
 import pytest
 from preloaded import Forked
 from typed import COMMAND, Desk
@@ -19,35 +17,14 @@ CASES = ROOT / "tests" / "hand_written_samples" / "contextual-relevance.csv"
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
-    """Where a run is in which Ann and Bob have rated six sample cases from their sheet."""
+    """Where a run is of which six cases were drawn for Ann and Bob."""
     desk = Desk(tmp_path_factory.mktemp("rated") / "d", tiny_judge)
     sampled = desk.typed(
         "sample", "may.run", "--cases", CASES, "--rubric", "contextual-relevance", "--n", 6, "--seed", 3,
         "--strata", "chatbot", "--rater", "Ann", "--rater", "Bob", "--out", "rate.xlsx",
     )  # fmt: skip
     assert "6 of 18 cases drawn at random within 2 values of chatbot" in sampled.stderr
-    for name, scores in (("rate-Ann.xlsx", (1, 2, 3, 4, 5, 5)), ("rate-Bob.xlsx", (1, 2, 5, 4, 1, 5))):
-        book = openpyxl.load_workbook(desk.work / name)
-        page = book.worksheets[0]
-        header = [cell.value for cell in page[1]]
-        rows = sorted(page.iter_rows(min_row=2), key=lambda row: str(row[header.index("follow_up_question")].value))
-        for row, score in zip(rows, scores, strict=True):
-            row[header.index("score")].value = score
-            row[header.index("notes")].value = f"worth a {score}"
-        book.save(desk.work / name)
-        desk.typed("import", "may.run", name, "--kind", "human")
     return desk
-
-
-def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
-    with (desk.work / "bad.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", "score"], ["cr-01", 9], ["nobody", 3], ["cr-01", 2], ["cr-02", ""]])
-    refused = desk.typed("import", "may.run", "bad.csv", "--kind", "human", "--rater", "Cy", code=3)
-    lines = refused.stderr.splitlines()
-    assert [line.split(":")[0] for line in lines[:2]] == ["line 2", "line 3"]
-    assert "nobody" not in refused.stderr
-    desk.typed("import", "may.run", "bad.csv", "--kind", "robot", "--rater", "Cy", code=2)
-    assert "Cy" not in desk.typed("summary", "may.run").stdout
 
 
 def test_nothing_leaves_without_a_yes(desk: Desk) -> None:

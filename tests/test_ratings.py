@@ -11,8 +11,7 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of,
 
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName
 from pathway_local.ratings.import_ratings import Imported, import_ratings
-from pathway_local.ratings.rating_layout import RatingsFile
-from pathway_local.ratings.rating_rows import Problem
+from pathway_local.ratings.rating_rows import Problem, RatingsFile
 from pathway_local.ratings.samples import hand_out, store_handouts
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions

@@ -17,7 +17,8 @@ from pathway_local.cli import new_rubric, rubrics, terminal
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.prompt import PromptWriter
-from pathway_local.rendering.rubric_check import inspect
+from pathway_local.rendering.rubric_check import check_grammars, example_inputs, inspect
+from pathway_local.rubrics.criteria import phrases
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -134,12 +135,6 @@ def test_what_the_prompt_leaves_open_is_a_line_to_complete(run: Run, tmp_path: P
     assert said.code == 2 and line in said.err
 
 
-def test_a_line_that_may_add_a_value_is_shown(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "p.txt").write_text('Rate {answer}. Use null for spam.\nReturn JSON: {"score": <1-5>}\n')
-    said = run("rubrics", "adopt", "p.txt")
-    assert said.code == 2 and "'Rate {{ answer }}. Use null for spam.'" in said.err and "'score: 1-5 ?'" in said.err
-
-
 def test_a_mark_of_another_tool_is_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("Q: {question}\nA: %s\n")
     said = run("rubrics", "adopt", "p.txt", "--fields", "score: 1-5")
@@ -228,6 +223,42 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
     assert found.code == 2
     assert said in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize("language", sorted(phrases()))
+def test_a_dialog_makes_a_rubric_in_each_language(run: Run, typed: Callable[..., list[str]], language: str) -> None:
+    words = phrases()[language]
+    fields = ("why: text; score: one", "why: text; score: 1-3; ok: no < yes")
+    meanings = ("rude", "", "polite", "", "")
+    asked = typed("Is it {% polite %}?", "question, answer", *fields, *meanings, "?", words["letters"][0])
+    said = run("rubrics", "new", "mine.prompty", "--language", language)
+    assert said.code == 0 and "declares no field" in said.err, "a field that can't be read is asked for again"
+    assert [asked[at] for at in (0, 1, 2, 3)] == [
+        words[f"ask_{key}"] for key in ("criterion", "inputs", *["fields"] * 2)
+    ]
+    assert asked[-2:] == [f"{words['ask_yes']} ({'/'.join(words['letters'])})"] * 2
+    rubric = load_rubric("mine.prompty")
+    assert list(rubric.inputs) == ["question", "answer"]
+    assert rubric.format.scores["score"].levels == {1: "rude", 3: "polite"}
+    system, user = (turn.render(example_inputs(rubric)) for turn in rubric.turns)
+    assert words["opening"] in system and "Is it {% polite %}?" in system and "score 3: polite" in system
+    assert '{"why": "<why>", "score": <1-3>, "ok": "<no | yes>"}' in system
+    assert "(the case's answer)" in user
+    check_grammars(rubric.format, example_inputs(rubric), None)
+
+
+def test_one_line_of_options_makes_a_rubric(run: Run) -> None:
+    given = ["--criterion", "Is it polite?", "--inputs", "answer", "--fields", "polite: no < yes or N/A"]
+    said = run("rubrics", "new", "mine.prompty", *given, "--line", "Polite: {polite}")
+    assert said.code == 0 and "Example of a reply Polite: yes" in said.words
+    assert "Polite: <no | yes | N/A>" in load_rubric("mine.prompty").turns[0].template
+    assert run("rubrics", "new", "other.prompty", *given[:4]).err.startswith("error: --fields is missing")
+    assert run("rubrics", "new", "other.prompty", *given, "--language", "xx").code == 2
+    assert run("rubrics", "new", "other.prompty", *given[:2], "--inputs", "my answer!", *given[4:]).code == 2
+    assert run("rubrics", "new", "mine.prompty", *given).code == 2  # it is there already
+    columns = "Pergunta do estudante, resposta,"
+    assert run("rubrics", "new", "blanks.prompty", *given[:2], "--inputs", columns, *given[4:]).code == 0
+    assert list(load_rubric("blanks.prompty").inputs) == ["Pergunta_do_estudante", "resposta"]
 
 
 @pytest.mark.parametrize("name", builtin_names())

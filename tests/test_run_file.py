@@ -281,3 +281,29 @@ def test_an_interrupt_between_two_statements_undoes_both(
         run.put(1, case("a", hash="new"), VERDICT)
     run.close()
     assert stored(path, "SELECT case_hash FROM outcomes ORDER BY case_key") == [("old",), ("h",)]
+
+
+COUNT = "SELECT (SELECT count(*) FROM outcomes), (SELECT count(*) FROM raters)"
+
+
+def test_others_see_all_of_what_is_written_together_or_nothing(path: Path, run: RunFile) -> None:
+    run.put(1, case("before"), VERDICT)
+    with run.together():
+        second = run.add_rater(Rater("ann", "human", "grounded", {}))
+        for number in range(20):
+            run.put(second, case(f"c{number}", number), VERDICT)
+        assert stored(path, COUNT) == [(1, 1)]
+    assert stored(path, COUNT) == [(21, 2)]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, RunFileError])
+def test_a_block_that_fails_is_undone_and_the_run_goes_on(path: Path, run: RunFile, error: type[BaseException]) -> None:
+    with pytest.raises(error), run.together():
+        run.add_rater(Rater("ann", "human", "grounded", {}))
+        run.put(1, case("a"), VERDICT)
+        raise error("stop")
+    assert list(run.records()) == []
+    run.put(1, case("b"), VERDICT)
+    assert stored(path, COUNT) == [(1, 1)]
+    with RunFile.read(path) as read:
+        assert [record.case_id for record in read.records()] == ["b"]

@@ -13,7 +13,7 @@ from rated_run import TINY, cases, judged_run, scores_of
 from pathway_local.errors import OutputExists, RunFileError, UnknownName, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
-from pathway_local.ratings.rating_layout import RatingsFile
+from pathway_local.ratings.rating_rows import RatingsFile
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample

@@ -85,7 +85,7 @@ def test_a_total_has_even_steps_that_meet_all_its_values(formula: str, low: floa
         ({"x": "max(" * 90}, "more than 300 characters"),
         ({"x": ""}, "it ends too early"),
         ({"x": "9999999 tone"}, "one beyond a million"),
-        *((strange, "totals must map names to formulas") for strange in (5, ["tone"], {"x": 3}, {"x": {"terms": []}})),
+        *((each, "totals must map names to formulas") for each in (5, None, ["tone"], {"x": 3}, {"x": {"terms": []}})),
     ],
 )
 def test_what_is_no_total_is_refused_with_its_place(totals: object, said: str) -> None:

@@ -117,7 +117,7 @@ def test_a_closed_stream_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
-    for command in ("--help", "rubrics list", "rubrics show pathway-answer", "judges list --json"):
+    for command in ("--help", "rubrics list", "rubrics show pathway-answer", "judges list"):
         written = ["bash", "-c", f'exec "$0" "$1" {command} >/dev/full', *COMMAND]
         found = subprocess.run(written, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (found.returncode, found.stderr.count("\n")) == (2, 2), found.stderr
@@ -126,7 +126,7 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
 
 def test_a_pipe_that_is_closed_early_is_no_fault(tmp_path: Path) -> None:
     judged_run(tmp_path / "may.run").close()
-    for command in ("summary may.run", "judges list --json", "rubrics show pathway-answer", "export may.run --out -"):
+    for command in ("summary may.run", "judges list", "rubrics show pathway-answer", "export may.run --out -"):
         piped = ["bash", "-c", f'"$0" "$1" {command} | true; exit ${{PIPESTATUS[0]}}', *COMMAND]
         found = subprocess.run(piped, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (found.returncode, found.stderr) == (0, "")

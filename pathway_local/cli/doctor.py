@@ -9,13 +9,8 @@ import typer
 from pathway_local.check import Check
 from pathway_local.checks.doctor import examine
 from pathway_local.cli.options import App, AsJson, Models, option
-from pathway_local.cli.terminal import data, print_json, talk
+from pathway_local.cli.terminal import print_json, show_check, talk
 from pathway_local.errors import EngineError
-
-MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
-
-WIDTH = 8
-"""Columns for the word that begins each line; what belongs to it is indented by as many."""
 
 app = App()
 
@@ -39,7 +34,7 @@ def doctor(
     for check in examine(target, judge, models):
         found.append(check)
         if not as_json:
-            _show(check)
+            show_check(check)
     problems = sum(check.status == "problem" for check in found)
     if as_json:
         print_json([asdict(check) for check in found])
@@ -48,10 +43,3 @@ def doctor(
         talk.say(counted if problems else "no problem was found")
     if problems:
         raise typer.Exit(EngineError.exit_code)
-
-
-def _show(check: Check) -> None:
-    word, style = MARKS[check.status]
-    data.say(f"{check.name}: {check.found}", style, label=f"{word:{WIDTH}}")
-    if check.fix:
-        data.say(f"→ {check.fix}", indent=WIDTH)

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 import yaml
 
 from pathway_local.cli.options import MATCHING, App, AsJson, CasesOption, Force, Full, Models, Out, option, options_of
-from pathway_local.cli.terminal import data, notice, print_json, talk
+from pathway_local.cli.terminal import data, notice, print_json, print_text, show_check, talk
 from pathway_local.errors import EngineError
 from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.placement import JudgeCard, judge_card
@@ -27,14 +28,11 @@ Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a
 
 
 @app.with_examples("pathway-local judges list", name="list")
-def list_judges(models: Models = None, as_json: AsJson = False) -> None:
+def list_judges(models: Models = None) -> None:
     """List the known judges, and say which of them are on this disk and fit this machine."""
     machine = this_machine()
-    cards = [judge_card(entry, machine) for entry in load_registry(models)]
-    if as_json:
-        print_json([card.as_json() for card in cards])
-        return
-    data.show_table("", ["judge", "licence", "thinks", "here", "fits", "GB"], [_row(card) for card in cards], left=5)
+    rows = [_row(judge_card(entry, machine)) for entry in load_registry(models)]
+    data.show_table("", ["judge", "licence", "thinks", "here", "fits", "GB"], rows, left=5)
     talk.say(f"This machine: {machine.described()}. GB: memory that the weights take.")
     talk.say("`pathway-local judges show JUDGE` shows its size, its context and the smallest GPU for it.")
 
@@ -47,15 +45,12 @@ def _row(card: JudgeCard) -> list[str]:
 
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
-def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
+def show(name: Name, models: Models = None) -> None:
     """Show a judge's entry and what its folder adds."""
     spec = load_registry(models).get(name)
     if spec.origin == FOLDER:
         weights_folder(spec)
     card = judge_card(spec, this_machine())
-    if as_json:
-        print_json(card.as_json())
-        return
     data.say(yaml.safe_dump({spec.name: card.entry}, sort_keys=False, allow_unicode=True, width=110), lines=True)
     if spec.gated:
         data.say(
@@ -83,18 +78,13 @@ def check(
     talk.say(f"checking {folder}")
     checks, prompt = check_judge(spec, folder)
     if as_json:
-        told = [{"check": c.name, "status": c.status, "found": c.found, "fix": c.fix} for c in checks]
+        told = list(map(asdict, checks))
         print_json({"judge": spec.name, "folder": str(folder), "checks": told, "prompt": prompt})
-    else:
-        data.show_table(spec.name, ["check", "", "found"], [[c.name, c.status, c.found] for c in checks], left=3)
-        # Below the table, not in it: a command broken over lines can't be pasted.
-        for c in checks:
-            if c.fix:
-                data.say(f"{c.name}: {c.fix}")
-        if prompt:
-            data.say("The prompt of a sample case, as the judge gets it", "bold")
-            data.say(prompt, lines=True)
-    if any(c.status == "problem" for c in checks):
+    for each in [] if as_json else checks:
+        show_check(each)
+    if prompt and not as_json:
+        print_text("The prompt of a sample case, as the judge gets it", prompt)
+    if any(each.status == "problem" for each in checks):
         raise typer.Exit(EngineError.exit_code)
 
 

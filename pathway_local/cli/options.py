@@ -26,7 +26,6 @@ def option(value: str, says: str, *names: str, **limits: Any) -> Any:
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
-RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.")]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.")]
 Out = Annotated[Path | None, option("FILE", "Write all tables to a file: .csv, .tsv, .jsonl, .xlsx or .parquet.")]
@@ -46,19 +45,16 @@ def options_of(form: Any, *names: str) -> dict[str, Parameter]:
     """
     found = dict[str, Parameter]()
     for name, (each, says) in declared(form).items():
-        kind, default = each.annotation, each.default
+        kind: Any = each.annotation
+        default = each.default
         several = {get_origin(one) for one in (kind, *get_args(kind))} & {tuple, Sequence, Mapping}
         told = "" if default in (None, "", (), False, PydanticUndefined) or "default:" in says.text else str(default)
         help_text = f"{says.text[:-1]} (default: {told})." if told else says.text
         shown = option(says.value, help_text, flag(name), *filter(None, [says.short]), show_default=False)
-        typed: Any = list[str] if several else kind if kind is bool or each.is_required() else _or_none(kind)
+        typed: Any = list[str] if several else kind if kind is bool or each.is_required() else kind | None
         missing: Any = Parameter.empty if each.is_required() else [] if several else False if kind is bool else None
         found[name] = Parameter(name, Parameter.KEYWORD_ONLY, annotation=Annotated[typed, shown], default=missing)
     return {name: found[name] for name in names or found}
-
-
-def _or_none(kind: Any) -> Any:
-    return kind if isinstance(kind, types.UnionType) and type(None) in get_args(kind) else kind | None
 
 
 Models = options_of(Plan)["models"].annotation

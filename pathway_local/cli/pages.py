@@ -8,8 +8,8 @@ from pathway_local.cli.case_files import read_privately, sheet_of, tell_exposed
 from pathway_local.cli.options import READING, App, CasesOption, Force, Lang, Page, Run, Title, option, options_of
 from pathway_local.cli.show import note_export, terminal_words
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
+from pathway_local.pages.cards import reading_page
 from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.reading import reading_page
 from pathway_local.pages.report import report_page
 from pathway_local.results.reading_list import ReadOptions, reading_lists
 from pathway_local.results.report import ReportOptions

@@ -17,7 +17,7 @@ from pathway_local.pages.rating_page import RatingPages
 from pathway_local.ratings.cases_given import CasesGiven
 from pathway_local.ratings.hosted_requests import HostedRequests, Service
 from pathway_local.ratings.import_ratings import Imported, import_ratings, import_with_cases
-from pathway_local.ratings.rating_layout import RatingsFile
+from pathway_local.ratings.rating_rows import RatingsFile
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST
 from pathway_local.ratings.sampling import SamplePlan

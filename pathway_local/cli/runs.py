@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,15 +17,17 @@ from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import HASHES, KEYED, SHORT, AuditTrail, TrailEntry, check_content
-from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
+from pathway_local.runs.parts import MOST, merge_parts, split_run
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_with
-from pathway_local.runs.split import MOST, split_run
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
+
+LONGEST = 76
+"""Characters of an entry's facts that are shown."""
 
 STAYS = """the run keeps:
   names of raters and of files, in its audit trail and with its jobs; the rubrics
@@ -64,30 +66,29 @@ def purge(
     ids = [Pseudonyms.of_file(pseudonyms).of(each) for each in case] if pseudonyms else case
     with RunFile.read(run, None) as read:
         chosen = choose_cases(read, ids, values) if case or where else []
-        files = exported(read)
-        taught = rubrics_with(read, chosen or None)
+        files, taught = exported(read), rubrics_with(read, chosen or None)
     counted = "one case" if len(chosen) == 1 else f"{len(chosen):,} cases" if chosen else "its cases"
-    named = "everything that raters wrote" if text else f"everything about {counted}"
-    if not yes:
-        question = f"Remove {named} from {run}? This can't be undone."
-        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
+    _need_yes("everything that raters wrote" if text else f"everything about {counted}", run, yes=yes)
     what: What = "all" if everything else TEXT
-    removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
+    removed = purge_run(run, chosen or what, sys.argv, notice)
     told = [f"{count} {SAID.get(name, name)}" for name, count in removed.items() if count]
     talk.say(f"removed: {', '.join(told) or 'nothing'}", prose=True)
-    for line in f"{STAYS}\n{OUT_OF_REACH}".splitlines() if everything else OUT_OF_REACH.splitlines():
+    for line in f"{STAYS if everything else ''}\n{OUT_OF_REACH}".strip().splitlines():
         talk.say(line, prose=True)
-    if taught:
-        talk.say(
-            f"the files of these rubrics still hold texts of such cases, as examples: {', '.join(taught)}", indent=2
-        )
-    if files:
-        talk.say(f"written from this run: {', '.join(files)}", indent=2)
-    for part in left_parts(run.absolute().parent):
-        talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
+    left: dict[str, Sequence[object]] = {
+        "the files of these rubrics still hold texts of such cases, as examples": taught,
+        "written from this run": files,
+        "half-written by a command that was killed or is still writing": left_parts(run.absolute().parent),
+    }
+    for says, named in left.items():
+        if named:
+            talk.say(f"{says}: {', '.join(map(str, named))}", indent=2)
 
 
-LONGEST = 76
+def _need_yes(what: str, run: Path, *, yes: bool) -> None:
+    if not yes:
+        question = f"Remove {what} from {run}? This can't be undone."
+        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
 
 
 def audit(
@@ -108,20 +109,22 @@ def audit(
         if as_json:
             print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
         for entry in [] if as_json else entries:
-            data.say(_said(entry))
+            who, at = entry.who, entry.at[:19].replace("T", " ")
+            name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
+            data.say(f"{entry.number}. {entry.event}, {at} UTC, {name}, {entry.hash[:SHORT]}")
             data.say(what_of(entry), indent=4)
         since = trail.check(head)
         if head:
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; entries after it: {since}")
         if file:
-            _find(trail, file, read.key)
+            _tell_entries(trail, file, read.key)
         talk.say(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded")
         talk.say(f"audit hash {trail.head()} (keep it elsewhere: --head HASH then shows whether these entries changed)")
         check_content(read.database)
         talk.say("the outcomes match the trail")
 
 
-def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
+def _tell_entries(trail: AuditTrail, file: Path, key: bytes) -> None:
     try:
         found = trail.entries_about(file, key)
     except OSError as error:
@@ -132,19 +135,14 @@ def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
     talk.say(f"{file.name} as it is now: recorded in {', '.join(f'entry {number}' for number in found)}")
 
 
-def _said(entry: TrailEntry) -> str:
-    """An entry's number, its event, who caused it, when, and how its hash begins."""
-    who = entry.who
-    name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
-    return f"{entry.number}. {entry.event}, {entry.at[:19].replace('T', ' ')} UTC, {name}, {entry.hash[:SHORT]}"
-
-
 def what_of(entry: TrailEntry) -> str:
     """Return the most important facts in a few words; --json prints all."""
-    command = entry.facts.get("command")
-    told = {name: value for name, value in entry.facts.items() if name not in (*HASHES, "job", KEYED, "command")}
-    said = json.dumps(entry.facts.get("removed", told), ensure_ascii=False).strip("{}")
-    said = shlex.join(map(str, command[1:])) if isinstance(command, list) and "removed" not in entry.facts else said
+    facts, command = entry.facts, entry.facts.get("command")
+    if isinstance(command, list) and "removed" not in facts:
+        said = shlex.join(map(str, command[1:]))
+    else:
+        told = {name: value for name, value in facts.items() if name not in (*HASHES, "job", KEYED, "command")}
+        said = json.dumps(facts.get("removed", told), ensure_ascii=False).strip("{}")
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
@@ -165,9 +163,7 @@ def remove_rater(
     """Remove a rater with all ratings and texts for good, under every rubric: a person, a judge or combined scores."""
     with RunFile.read(run) as read:
         found = ratings_of(read, name)
-    if not yes:
-        question = f"Remove {_counted(found)} from {run}? This can't be undone."
-        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
+    _need_yes(_counted(found), run, yes=yes)
     talk.say(f"removed: {_counted(remove(run, name, sys.argv, notice))}")
 
 

@@ -1,14 +1,13 @@
 """Prints tables of results, in as many parts as the terminal is narrow, and records what was written from a run."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
 from rich.measure import Measurement
 
-from pathway_local.cli.terminal import ENDLESS, Screen, data, notice, table
+from pathway_local.cli.terminal import ENDLESS, data, notice, table
 from pathway_local.output.export import record_export
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.results.table import Table
@@ -70,40 +69,32 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
 
 
 def draw(worded: Worded, say: Language) -> None:
-    """Print a table."""
-    for part in parts(worded, say):
+    """Print a table, in as many parts as the terminal's width needs, each with the columns of words.
+
+    Otherwise columns would lose letters, and numbers their last digits. A table that goes elsewhere stays whole.
+    """
+    first, title = worded.words, worded.title
+    while True:
+        end = len(worded.heads)
+        while data.is_terminal and end > first + 1 and _width(_part(worded, first, end, title)) > data.width:
+            end -= 1
+        part = _part(worded, first, end, title)
         data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
+        if end == len(worded.heads):
+            return
+        first, title = end, ", ".join(filter(None, (worded.title, say("continued"))))
 
 
-def _width(worded: Worded, screen: Screen) -> int:
+def _part(worded: Worded, first: int, end: int, title: str) -> Worded:
+    """Return the columns of words with these of numbers."""
+    heads, *rows = ((*row[: worded.words], *row[first:end]) for row in (worded.heads, *worded.rows))
+    return Worded(title, heads, tuple(rows), worded.words)
+
+
+def _width(worded: Worded) -> int:
     """Return the columns of characters that a table takes if nothing of it is broken or cut."""
     drawn = table("", worded.heads, worded.rows, left=worded.words, lines=True)
-    return Measurement.get(screen, screen.options.update(width=ENDLESS), drawn).maximum
-
-
-def parts(worded: Worded, say: Language) -> Iterator[Worded]:
-    """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
-
-    Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
-    A table that goes elsewhere stays whole.
-    """
-    words, numbers, title = range(worded.words), list(range(worded.words, len(worded.heads))), worded.title
-    if not numbers or not data.is_terminal:
-        yield worded
-        return
-    while numbers:
-        count = len(numbers)
-        while True:
-            chosen = [*words, *numbers[:count]]
-            heads = tuple(worded.heads[place] for place in chosen)
-            rows = tuple(tuple(row[place] for place in chosen) for row in worded.rows)
-            part = replace(worded, title=title, heads=heads, rows=rows)
-            if count == 1 or _width(part, data) <= data.width:
-                break
-            # One number of several left over would stand alone below.
-            count -= 2 if count == len(numbers) > 2 else 1
-        yield part
-        numbers, title = numbers[count:], ", ".join(filter(None, (worded.title, say("continued"))))
+    return Measurement.get(data, data.options.update(width=ENDLESS), drawn).maximum
 
 
 def note_export(run: Path, out: Path) -> None:

@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pathway_local import __version__
+from pathway_local.check import Check
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.private_file import check_output
 from pathway_local.system.shipped import with_pages
@@ -38,6 +39,10 @@ FAULT = 70
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of a full disk."""
+
+MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
+INDENT = 8
+"""Columns for the mark of a check; what belongs to it is indented by as many."""
 
 _FRAMES = 3
 
@@ -159,6 +164,14 @@ def print_text(title: str, text: str) -> None:
         data.print()
         data.say(title, "bold")
         data.say(text, lines=True)
+
+
+def show_check(check: Check) -> None:
+    """Print a check's result, and the fix of a problem below it."""
+    word, style = MARKS[check.status]
+    data.say(f"{check.name}: {check.found}", style, label=f"{word:{INDENT}}")
+    if check.fix:
+        data.say(f"→ {check.fix}", indent=INDENT)
 
 
 def print_json(value: object) -> None:

@@ -182,15 +182,6 @@ class Engines:
                 future.result()
             except EngineError as error:
                 self._give_up(loading[future], error)
-            else:
-                self._shorten(loading[future])
-
-    def _shorten(self, host: SupervisedEngine) -> None:
-        """Keep to the context of a restarted engine, which may have found less memory than before."""
-        context = host.facts.max_model_len if host.facts else self.facts.max_model_len
-        if context < self.facts.max_model_len:
-            self.facts = replace(self.facts, max_model_len=context)
-            self._tell(host, f"restarted with memory for prompt and reply of {context:,} tokens together")
 
     def _handle_exit(self, host: SupervisedEngine, how: str) -> None:
         """Clean up after a death, count strikes, and put the passes in flight back in front of the queue."""

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -26,6 +26,11 @@ LOOK = 1.0
 
 LONGEST_FOLDER = 50
 """Characters of the folder for temporary files: engines put sockets there, whose paths may have 107 (unix(7))."""
+
+NO_START = (
+    "End other programs, raise this user's limits (ulimit -u, ulimit -n), or name a folder with free space in TMPDIR, "
+    f"in {LONGEST_FOLDER} characters at most."
+)
 
 TOGETHER = 1 << 16
 """Bytes of messages to write at once, as many as a pipe holds. One write a message took a tenth of our own time."""
@@ -69,15 +74,18 @@ class EngineProcess:
             opened.write(f"\nloading, {datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
         self._several = several
         self._shared: set[Path] = set()
-        self._temporary = _temporary_folder()
+        self._temporary = ""
         try:
+            usual = tempfile.gettempdir()
+            place = usual if len(usual) <= LONGEST_FOLDER else "/tmp"
+            self._temporary = tempfile.mkdtemp(prefix="pathway-", dir=place)
             self._process = self._started(seal, os.environ | self._environment(load.config.gpus))
         except OSError as error:
-            remove(self._temporary, ())
+            if self._temporary:
+                remove(self._temporary, ())
             if opened:
                 opened.close()
-            said = f"can't start a process for the engine: {error.strerror}"
-            raise EngineError(said, "End other programs, or raise this user's limits (ulimit -u, ulimit -n).") from None
+            raise EngineError(f"can't start a process for the engine: {error.strerror}", NO_START) from None
         os.set_blocking(self._out, False)
         self._unsent = bytearray(first)
         self._frames = Frames(FROM_ENGINE)
@@ -85,23 +93,23 @@ class EngineProcess:
         self.output = Output(self._process.stdout, opened)
 
     def _started(self, seal: Wanted, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-        with ExitStack() as ours, ExitStack() as theirs:
-            requests, self._out = os.pipe()
-            theirs.callback(os.close, requests)
-            ours.callback(os.close, self._out)
-            self._in, replies = os.pipe()
-            theirs.callback(os.close, replies)
-            ours.callback(os.close, self._in)
-            inherited = [requests, replies]
+        requests, self._out = os.pipe()
+        self._in, replies = os.pipe()
+        theirs = [requests, replies]
+        try:
             if self._several and seal != "off":
-                inherited.append(Gatekeeper(Path(self._temporary)).child_end)
-                theirs.callback(os.close, inherited[-1])
+                theirs.append(Gatekeeper(Path(self._temporary)).child_end)
             # -P: without it a file in the current folder could shadow a library.
-            numbers = [*map(str, inherited), "-1"][:3]
+            numbers = [*map(str, theirs), "-1"][:3]
             command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal, *numbers]
-            process = start_process(command, inherited, environment, self._temporary)
-            ours.pop_all()
-        return process
+            return start_process(command, theirs, environment, self._temporary)
+        except OSError:
+            os.close(self._in)
+            os.close(self._out)
+            raise
+        finally:
+            for each in theirs:
+                os.close(each)
 
     def _environment(self, gpus: str) -> dict[str, str]:
         """Return variables that tell the process its GPUs, where our package is, and where its temporary files go.
@@ -200,16 +208,6 @@ def wait_for(processes: Sequence[EngineProcess], seconds: float) -> Collection[i
             each.flush()
         each.output.take()
     return ready
-
-
-def _temporary_folder() -> str:
-    try:
-        usual = tempfile.gettempdir()
-        return tempfile.mkdtemp(prefix="pathway-", dir=usual if len(usual) <= LONGEST_FOLDER else "/tmp")
-    except OSError as error:
-        said = f"can't make a folder for the engine's temporary files: {error.strerror}"
-        hint = f"Free some space in /tmp, or name another folder in TMPDIR, in {LONGEST_FOLDER} characters at most."
-        raise EngineError(said, hint) from None
 
 
 class Output:

@@ -154,15 +154,6 @@ class JudgeCard:
         told |= {"thinking": told.get("thinking", self.spec.thinks), "min_gpu_gb": smallest_gpu(self.spec) or ""}
         return {key: value for key, value in told.items() if value not in ("", [], {})}
 
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return the entry's keys, and what was found on this machine."""
-        here: dict[str, JsonValue] = {
-            "folder": str(self.folder) if self.folder else None,
-            "gpus": self.placed.gpus if isinstance(self.placed, Placement) else None,
-            "why_not": str(self.placed) if isinstance(self.placed, EngineError) else None,
-        }
-        return {**self.spec.model_dump(mode="json"), "min_gpu_gb": smallest_gpu(self.spec), "here": here}
-
 
 def judge_card(entry: JudgeSpec, machine: Machine) -> JudgeCard:
     """Return the card of an entry, completed from its folder; if that is broken, the card shows the entry only."""

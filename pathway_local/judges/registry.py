@@ -27,6 +27,7 @@ from pathway_local.judges.weights import (
 from pathway_local.system.machine import GB
 from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
+from pathway_local.system.visible import visible
 
 
 def complete(spec: JudgeSpec) -> JudgeSpec:
@@ -186,7 +187,7 @@ def _explained(name: str, files: Sequence[_File], error: ValidationError) -> Reg
     path, kind, said = first_complaint(error)
     key = path[0] if path else ""
     file = next((each for each in reversed(files) if key in dict(each.entries())[name]), files[-1])
-    at = f"{file.where(name, *path)}: {'.'.join(str(each)[:60] for each in (name, *path))}"
+    at = f"{file.where(name, *path)}: {'.'.join(visible(str(each))[:60] for each in (name, *path))}"
     if kind == "extra_forbidden":
         return RegistryError(
             f"{at}: no such key", f"The comment at the top of {shipped('models.yaml')} lists all keys."

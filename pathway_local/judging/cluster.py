@@ -22,9 +22,8 @@ from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_fo
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.progress import Watcher
-from pathway_local.runs.merge import merge_parts
+from pathway_local.runs.parts import MOST, merge_parts, split_run
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.split import MOST, split_run
 from pathway_local.sealing.launch import start_process
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.machine import uses_gpu

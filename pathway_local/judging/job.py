@@ -32,9 +32,8 @@ from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.rater import LABEL
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import ENGINES
-from pathway_local.runs.run_cases import remember, remember_kept
+from pathway_local.runs.run_cases import PART, remember, remember_kept
 from pathway_local.runs.run_file import TEXTS, RunFile
-from pathway_local.runs.split import FACT as PART
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
 from pathway_local.sheets.kinds import open_sheet

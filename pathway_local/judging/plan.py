@@ -14,8 +14,8 @@ from pathway_local.errors import UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.parts import MOST
 from pathway_local.runs.run_file import RunKind
-from pathway_local.runs.split import MOST
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
 from pathway_local.system.options import Says, checked, declared, flag

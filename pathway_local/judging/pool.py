@@ -69,6 +69,8 @@ class Replay:
         # earlier as the literal before the field has bytes. In JSON a text has half of its budget between two escapes.
         # A field with fewer tokens than that can't have reached its budget: most replies need no matcher.
         early = len(form.before(slot.name).encode()) + EDGES
+        if len(self.ids) < shortest - early:
+            return False
         first, last = (bisect_left(self.ends, self._bytes(offset)) for offset in span)
         if last - first < shortest - early:
             return False
@@ -185,8 +187,7 @@ class Pool:
         """Return the engine; load it the first time."""
         if self._engine is None:
             self._engine = self._start()
-        # An engine that was restarted may have less memory than before.
-        self.context = min(self.context, self._engine.facts.max_model_len)
+            self.context = min(self.context, self._engine.facts.max_model_len)
         return self._engine
 
     def _enqueue(self, passes: PassGenerator, item: Pass) -> None:

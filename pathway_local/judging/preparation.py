@@ -24,10 +24,9 @@ from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.rubric_check import LONGER, lengths_of
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_cases import Limit, cases_of, kept_columns, last_seed
+from pathway_local.runs.run_cases import Limit, Part, cases_of, kept_columns, last_seed, part_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.runs.split import Part, part_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms

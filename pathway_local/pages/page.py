@@ -153,12 +153,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Tables below one heading, what came out, and the notes behind them."""
+    """Tables below one heading, what came out, and the footnotes and notes behind them."""
 
     heading: str
     answers: tuple[str, ...]
     blocks: tuple[Block, ...]
-    below: tuple[str, ...]
     lines: tuple[str, ...]
 
 
@@ -186,8 +185,7 @@ def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
         part_of(heading, list(together), say)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
-    alike = [line for line in parts[0].below + parts[0].lines if all(line in each.below + each.lines for each in parts)]
-    alike = alike if len(parts) > 1 else []
+    alike = [line for line in parts[0].lines if len(parts) > 1 and all(line in each.lines for each in parts)]
     return Section(key, title, lead, tuple(_without_repeats(parts, alike)), tuple(alike))
 
 
@@ -196,19 +194,18 @@ def _without_repeats(parts: Sequence[Part], alike: Sequence[str]) -> Iterator[Pa
     leads, known = set[str](), set[tuple[Worded, ...]]()
     for part in parts:
         blocks = [block for block in part.blocks if block.figures or block.worded not in known]
-        known |= {block.worded for block in blocks}
-        below, lines = (tuple(each for each in own if each not in alike) for own in (part.below, part.lines))
         told = [replace(block, lead="" if block.lead in leads else block.lead) for block in blocks]
-        leads |= {block.lead for block in blocks}
-        yield replace(part, blocks=tuple(told), below=below, lines=lines)
+        leads, known = leads | {each.lead for each in blocks}, known | {each.worded for each in blocks}
+        lines = tuple(line for line in part.lines if line not in alike)
+        yield replace(part, blocks=tuple(told), lines=lines)
 
 
 def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
     """The tables below one heading, with what must be said about them; warnings stand at the top of the page."""
     wording = Wording(say, full=False)
     blocks = _together(tables, wording)
-    answers, lines = wording.notes(tables, "answer"), wording.notes(tables, "says", "note")
-    return Part(visible(heading), tuple(answers), blocks, tuple(wording.below()), tuple(lines))
+    lines = [*wording.below(), *wording.notes(tables, "says", "note")]
+    return Part(visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(lines))
 
 
 def warnings(tables: Sequence[Table], say: Language) -> list[str]:

@@ -14,8 +14,7 @@ from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
 from pathway_local.ratings.known_cases import LOST_ZEROS, Key, KnownCases, Matched, matched_ratings
-from pathway_local.ratings.rating_layout import RatingsFile
-from pathway_local.ratings.rating_rows import Problem, Rating
+from pathway_local.ratings.rating_rows import Problem, Rating, RatingsFile
 from pathway_local.ratings.ratings_file import RatingsReading
 from pathway_local.ratings.samples import handed_out_with
 from pathway_local.rubrics.consistency import broken_rules

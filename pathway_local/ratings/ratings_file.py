@@ -6,8 +6,15 @@ from dataclasses import replace
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP
 from pathway_local.ratings.hosted_results import IDS, is_result_file, read_result
-from pathway_local.ratings.rating_layout import RatingLayout, RatingsFile, find_layout, handout_ids
-from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows
+from pathway_local.ratings.rating_rows import (
+    Problem,
+    Rating,
+    RatingLayout,
+    RatingRows,
+    RatingsFile,
+    find_layout,
+    handout_ids,
+)
 from pathway_local.ratings.samples import Handout, find_handouts
 from pathway_local.rubrics.pair import BOTH, Order, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric

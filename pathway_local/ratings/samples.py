@@ -14,7 +14,7 @@ from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.database import damaged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
 

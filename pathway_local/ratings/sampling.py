@@ -8,8 +8,7 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.rating_layout import NOTES, handout_ids
-from pathway_local.ratings.rating_rows import is_name
+from pathway_local.ratings.rating_rows import NOTES, handout_ids, is_name
 from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import (
     LEAST,

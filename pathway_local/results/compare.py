@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
@@ -19,7 +19,7 @@ from pathway_local.results.comparison import (
 )
 from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import Order, order_table, orders, sentences
+from pathway_local.results.ranking import ordered
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -51,9 +51,8 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
         yield from comparison_tables(matrices, plan, stopped)
         return
     matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
-    clusters = [matrix.clusters(plan.cluster) if plan.cluster else None for matrix in matrices]
-    paired = zip(matrices, clusters, strict=True)
-    warnings = [note for matrix, codes in paired for note in mistakes(matrix, clusters=codes)]
+    clusters = (matrix.clusters(plan.cluster) if plan.cluster else None for matrix in matrices)
+    warnings = [note for matrix in matrices for note in mistakes(matrix, clusters=next(clusters))]
     yield from comparison_tables(matrices, plan, [*stopped, *warnings])
     check_bad(matrices, options.bad)
     told = options.model_copy(update={"cluster": plan.cluster})
@@ -106,23 +105,37 @@ def comparison_tables(
     about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
     about |= dict(zip(("first", "second"), plan.values, strict=True)) if two else {}
     about |= {"cluster": plan.cluster} if plan.cluster else {}
-    ranked = [] if two else [*orders(found, plan)]
-    told: list[tuple[Comparison | Order, Iterator[Note]]]
-    told = [(each, chain(sentences_on(each, plan) if two else (), notes_on(each, plan))) for each in found]
-    told += [(each, sentences(each, plan)) for each in ranked]
+    told = [
+        (each, note) for each in found for note in chain(sentences_on(each, plan) if two else (), notes_on(each, plan))
+    ]
+    ranked = list[dict[str, Cell]]()
+    for _, of_rater in groupby([] if two else found, lambda each: (each.rubric, each.score, each.rater)):
+        pairs = list(of_rater)
+        rows, said = ordered(pairs, plan)
+        ranked, told = ranked + rows, told + [(pairs[0], note) for note in said]
     several = len({(each.rubric, each.score) for each in found}) > 1
-    notes = [*_shared(found, plan), *(_under(each, note) if several else note for each, own in told for note in own)]
+    notes = [*_shared(found, plan), *(_under(each, note) if several else note for each, note in told)]
     named = [Column("rubric"), *([] if plan.columns else [Column("score", usual="score", below=True)])]
     shared = [*([] if two else [Column("first"), Column("second")]), *named, Column("rater", "rater")]
-    columns, rows = [*shared, *_columns(plan, two, bool(by_people))], [_row(each, plan) for each in found]
+    columns, rows = [*shared, *_columns(plan, two, bool(by_people))], [_row(each) for each in found]
     key = "choices_compared" if plan.columns else "compare"
     yield Table(key, about, columns, rows, [*notes, *warnings], section=SECTION, chart="interval")
-    if any(each.sides for each in ranked):
-        yield order_table(ranked, about, named, "win_rate" if plan.columns else "mean")
+    if ranked:
+        columns = [Column("chatbot"), *named, Column("rater", "rater"), Column("cases", "count", detail=True)]
+        columns += [Column("scored", "count"), Column("win_rate" if plan.columns else "mean", "estimate")]
+        columns += [Column(name, "count") for name in ("best", "worst", "corrected_best", "corrected_worst")]
+        yield Table("order", about, columns, ranked, [Note("how_places"), Note("means_alone")], section=SECTION)
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
-        columns = [*shared, *counts, Column("corrected", "estimate"), Column("sample"), Column("family", "count")]
-        corrected = [_corrected_row(each) for each in by_people]
+        columns = [
+            *shared,
+            *counts,
+            Column("corrected", "estimate"),
+            Column("sample"),
+            Column("family", "count"),
+        ]
+        own = {"pairs": "corrected_pairs", "family": "corrected_family"}
+        corrected = [row | {name: row[key] for name, key in own.items()} for row in map(_row, by_people)]
         yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
 
@@ -131,7 +144,7 @@ def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
     if plan.columns:
         return [Column("shown", "key", detail=two), *OF_CHOICES]
     return [
-        Column("shown", "key", detail=two), Column("pairs", "count"),
+        Column("shown", "key", detail=two), *([Column("pairs", "count")] if plan.pair_by else []),
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
         Column("difference", "estimate"), Column("corrected", "estimate", detail=not by_people),
@@ -141,44 +154,28 @@ def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
     ]  # fmt: skip
 
 
-def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
-    row, found, corrected = _names(each), each.found, each.corrected
-    counts: dict[str, Cell] = {"unpaired": each.unpaired, "several": each.several, "family": 1}
+def _row(each: Comparison) -> dict[str, Cell]:
+    found, corrected = each.found, each.corrected
+    row: dict[str, Cell] = dict(zip(("first", "second"), each.names, strict=True))
+    row |= {"rubric": each.rubric, "score": each.score, "rater": each.rater}
+    row |= {"unpaired": each.unpaired, "several": each.several, "family": 1}
     if isinstance(found, Undefined):
         row["difference"] = undefined_estimate(found.reason)
     else:
-        row |= {"difference": found.estimate, "shown": found.estimate.shown}
-        counts["family"] = found.family
-        if plan.pair_by:
-            row |= {name: getattr(found, name) for name in ("pairs", "wins", "ties", "losses", "flips")}
+        row |= {"difference": found.estimate, "shown": found.estimate.shown, "family": found.family}
+        row |= {name: getattr(found, name) for name in ("pairs", "wins", "ties", "losses", "flips")}
         for place, side in (("first", each.first), ("second", each.second)):
             row |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
     if isinstance(corrected, Undefined):
         row["corrected"] = undefined_estimate(corrected.reason)
     elif corrected:
-        row |= {"corrected": corrected.estimate, "corrected_shown": corrected.estimate.shown}
-    return row | counts
+        row |= {"corrected": corrected.estimate, "corrected_shown": corrected.estimate.shown, "sample": corrected.seed}
+        row |= {"corrected_pairs": corrected.pairs, "corrected_family": corrected.family}
+        row |= zip(("first_labels", "second_labels"), corrected.labels, strict=True)
+    return row
 
 
-def _names(each: Comparison) -> dict[str, Cell]:
-    names: dict[str, Cell] = dict(zip(("first", "second"), each.names, strict=True))
-    return names | {"rubric": each.rubric, "score": each.score, "rater": each.rater}
-
-
-def _corrected_row(each: Comparison) -> dict[str, Cell]:
-    found = each.corrected
-    assert isinstance(found, Difference)
-    labels = dict(zip(("first_labels", "second_labels"), found.labels, strict=True))
-    told: dict[str, Cell] = {
-        "pairs": found.pairs,
-        "corrected": found.estimate,
-        "sample": found.seed,
-        "family": found.family,
-    }
-    return {**_names(each), **labels, **told}
-
-
-def _under(each: Comparison | Order, said: Note) -> Note:
+def _under(each: Comparison, said: Note) -> Note:
     return Note("under_score", {"rubric": each.rubric, "score": each.score, "said": said}, said.kind)
 
 

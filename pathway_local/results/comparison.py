@@ -14,7 +14,7 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import Bad, Between, Cluster, MinGroup, PairBy, Raters, Rubric
-from pathway_local.results.label_design import own_design, stratum_weights
+from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import corrected_difference
@@ -167,34 +167,20 @@ def _at_holm_levels(
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    """People's mean label of each case (cases,), NaN without one, and how many cases of its stratum it stands for.
-
-    The sample with this `seed` was drawn from the cases `within`.
-    """
-
-    seed: int
-    people: FloatArray
-    weights: FloatArray
-    within: BoolArray
-    rated: BoolArray
-
-
-def _labels(matrix: RatingsMatrix) -> _Labels | Undefined | None:
+def _labels(matrix: RatingsMatrix) -> LabelDesign | Undefined | None:
     """What people labelled of a sample; None if nobody labelled anything."""
     people = matrix.scoring("human")
-    if not people:
-        return None
-    labels = own_design(matrix, people, "")
+    labels = own_design(matrix, people, "") if people else None
     if isinstance(labels, Note):
         return Undefined("people labelled no random sample of the answers")
-    own = np.where(labels.labels, matrix.on_scale[:, people], np.nan)
-    if np.any(labels.random & ~np.isfinite(own).any(axis=1)):
+    if labels and np.any(labels.random & ~np.isfinite(_given(matrix, labels)).any(axis=1)):
         return Undefined("people gave some answers a special level, which has no place in a mean")
-    within = np.asarray(labels.design.probability > 0)
-    weights = np.where(labels.random, stratum_weights(labels.design.strata, within, labels.random), 1.0)
-    return _Labels(labels.design.sample.seed, mean_of_people(own), weights, within, labels.rated)
+    return labels
+
+
+def _given(matrix: RatingsMatrix, labels: LabelDesign) -> FloatArray:
+    """People's labels of the sample, (cases, people)."""
+    return np.where(labels.labels, matrix.on_scale[:, matrix.scoring("human")], np.nan)
 
 
 class _Compared:
@@ -271,9 +257,10 @@ class _Compared:
         case does.
         """
         labels, scores, first = self.labels, self.matrix.on_scale[:, place], own[0]
-        if not isinstance(labels, _Labels):
+        if not isinstance(labels, LabelDesign):
             return labels
-        kept = np.isfinite(scores) & labels.within & (first | own[1])
+        within = np.asarray(labels.design.probability > 0)
+        kept = np.isfinite(scores) & within & (first | own[1])
         asked = np.where(first, 0, 1) if self.questions is None else self.questions
         one, other = (np.bincount(asked[side & kept], minlength=int(asked.max()) + 1) for side in own)
         if self.questions is not None:
@@ -286,11 +273,12 @@ class _Compared:
         # Several answers of one side to a question share that question's weight.
         shares: FloatArray = 1 / np.where(first[kept], one[asked[kept]], other[asked[kept]])
         shares /= 1 if self.questions is None else number
-        effect, sides = corrected_difference(
-            scores[kept], labels.people[kept], first[kept], shares, labels.weights[kept], clusters[kept]
-        )
-        rated = int(labels.rated[kept].sum())
-        return Difference(number, effect, seed=labels.seed, labels=sides, rated=rated)
+        people = mean_of_people(_given(self.matrix, labels))[kept]
+        # How many cases of its stratum a labelled one stands for.
+        weights = np.where(labels.random, stratum_weights(labels.design.strata, within, labels.random), 1.0)[kept]
+        effect, sides = corrected_difference(scores[kept], people, first[kept], shares, weights, clusters[kept])
+        told, rated = labels.design.sample.seed, int(labels.rated[kept].sum())
+        return Difference(number, effect, seed=told, labels=sides, rated=rated)
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:

@@ -1,36 +1,16 @@
 """The order of chatbots that their differences show, by a rater's scores or its choices between two of them."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.comparison import Comparison, ComparisonPlan, Difference, Side
-from pathway_local.results.table import Cell, Column, Table
-from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.results.comparison import Comparison, ComparisonPlan, Difference
+from pathway_local.results.table import Cell
+from pathway_local.statistics.figure import Estimate
 
 Places = Mapping[str, tuple[int, int]]
 """The best and the worst place that each chatbot can have, by its name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One rater's chatbots, those with better places first, with their places by its scores.
-
-    `corrected` has the places by people's labels, if they correct every difference. The chatbots in `few` are left out:
-    they have too few scores. Without any difference there are no places, and `missing` says why.
-    """
-
-    rubric: str
-    score: str
-    rater: str
-    sides: Sequence[Side]
-    places: Places
-    corrected: Places | None
-    few: Sequence[str] = ()
-    missing: Undefined | None = None
 
 
 def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
@@ -57,65 +37,37 @@ def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, s
     ]
 
 
-def leading(found: Places) -> list[str]:
-    """The chatbots that may come first."""
-    return [name for name, (best, _) in found.items() if best == 1]
+def ordered(pairs: Sequence[Comparison], plan: ComparisonPlan) -> tuple[list[dict[str, Cell]], list[Note]]:
+    """One rater's chatbots as rows, those with better places first, and which of them comes first.
 
-
-def orders(found: Iterable[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
-    """Yield the order of each rater on each score, without chatbots of too few scores."""
-    for names, together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
-        pairs = list(together)
-        given = [(*each.names, each.found.estimate) for each in pairs if isinstance(each.found, Difference)]
-        every = {side.name: side for each in pairs for side in (each.first, each.second)}
-        enough = (
-            side
-            for side in every.values()
-            if side.scored >= plan.smallest and not isinstance(side.mean.value, Undefined)
-        )
-        sides = {side.name: side for side in enough}
-        own, missing = (
-            places([*sides], above(given)),
-            [each.found for each in pairs if isinstance(each.found, Undefined)],
-        )
-        labelled = [(*each.names, each.corrected.estimate) for each in pairs if isinstance(each.corrected, Difference)]
-        by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else None
-        ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -float(str(side.mean.value))))
-        few = [name for name in every if name not in sides]
-        yield Order(*names, ranked, own if given else {}, by_people, few, None if given else missing[0])
-
-
-def order_table(found: Sequence[Order], about: Mapping[str, object], named: Sequence[Column], mean: str) -> Table:
-    """A row for each chatbot of each rater, with its mean score or, of choices, its win rate: the `mean`."""
-    columns = [
-        Column("chatbot"), *named, Column("rater", "rater"),
-        Column("cases", "count", detail=True), Column("scored", "count"), Column(mean, "estimate"),
-        *(Column(name, "count") for name in ("best", "worst", "corrected_best", "corrected_worst")),
-    ]  # fmt: skip
-    rows: list[dict[str, Cell]] = [
+    Chatbots with too few scores are left out. By people's labels there are places if they correct every difference.
+    """
+    every = {side.name: side for each in pairs for side in (each.first, each.second)}
+    enough = (side for side in every.values() if side.scored >= plan.smallest)
+    sides = {side.name: (side, side.mean.value) for side in enough if isinstance(side.mean.value, float)}
+    few, by, notes = [name for name in every if name not in sides], {"rater": pairs[0].rater}, list[Note]()
+    found = [(*each.names, each.found.estimate) for each in pairs if isinstance(each.found, Difference)]
+    labelled = [(*each.names, each.corrected.estimate) for each in pairs if isinstance(each.corrected, Difference)]
+    own = places([*sides], above(found)) if found else {}
+    by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else {}
+    if not found:
+        notes.append(Note("no_order", {**by, "reason": pairs[0].found}, "answer"))
+    for told, key in ((own, "order_first"), (by_people, "order_people")):
+        if first := [name for name, (best, _) in told.items() if best == 1]:
+            shown = {**by, "first": first[0], "names": first}
+            said = Note(key if len(first) == 1 else f"{key}_open", shown, "answer")
+            without = {"said": said, "smallest": plan.smallest, "few": few}
+            notes.append(Note("order_without", without, "answer") if few else said)
+    rows = [
         {
-            "chatbot": side.name, "rubric": each.rubric, "score": each.score, "rater": each.rater,
-            "cases": side.cases, "scored": side.scored, mean: side.mean, **_ends(each.places, side.name),
-            **_ends(each.corrected or {}, side.name, "corrected_"),
+            "chatbot": side.name, "rubric": pairs[0].rubric, "score": pairs[0].score, "rater": pairs[0].rater,
+            "cases": side.cases, "scored": side.scored, "mean": side.mean, "win_rate": side.mean,
+            **_ends(own, side.name), **_ends(by_people, side.name, "corrected_"),
         }
-        for each in found
-        for side in each.sides
+        for side, _ in sorted(sides.values(), key=lambda each: (own.get(each[0].name, (0, 0)), -each[1]))
     ]  # fmt: skip
-    return Table("order", about, columns, rows, [Note("how_places"), Note("means_alone")], section="comparison")
+    return rows, notes
 
 
 def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:
     return dict(zip((f"{prefix}best", f"{prefix}worst"), found.get(name, ()), strict=False))
-
-
-def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
-    """Say which chatbot comes first by the rater's scores, and by people's labels; and which are left out."""
-    if each.missing:
-        yield Note("no_order", {"rater": each.rater, "reason": each.missing}, "answer")
-    for found, key in ((each.places, "order_first"), (each.corrected, "order_people")):
-        if first := leading(found or {}):
-            told: dict[str, object] = {"rater": each.rater, "first": first[0], "names": first}
-            said = Note(key if len(first) == 1 else f"{key}_open", told, "answer")
-            if each.few:
-                said = Note("order_without", {"said": said, "smallest": plan.smallest, "few": each.few}, "answer")
-            yield said

@@ -12,10 +12,10 @@ from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, 
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Choices, Group, ScoreSummary, tally
+from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
 from pathway_local.scores.matrix import Trouble
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import Interval
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.system.options import Options, Says
 
 OFTEN_CUT = 0.05
@@ -71,8 +71,7 @@ def summary_tables(
     if groups:
         notes.append(Note("together", {"column": cluster}) if cluster else Note("cases_alone"))
         notes += [Note("weighted", {"column": weight})] if weight else []
-    parts = data.parts_judged
-    notes += [note for group in whole for note in _on_rater(group, parts)]
+    notes += [note for group in whole for note in _on_rater(data, group)]
     notes += _totals(data, whole)
     # People may have given another score of the rubric alone.
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or score.n]
@@ -81,9 +80,8 @@ def summary_tables(
         own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
         yield _scores(own, about, rubric, score, notes)
         notes = []
-    pairs = [(group, group.choices) for group in shown if group.choices]
-    if pairs:
-        yield _choices(pairs, about, notes)
+    if chosen := [group for group in shown if group.choices]:
+        yield _choices(chosen, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
     yield from _failures(groups, shown, by, data.path.name)
@@ -133,7 +131,7 @@ def _levels(score: ScoreSummary) -> tuple[Level, ...]:
     )
 
 
-def _choices(each: Sequence[tuple[Group, Choices]], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
+def _choices(groups: Sequence[Group], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
     by = about.get("by", "")
     columns = [
         *_named(by), Column("rater", "rater"), Column("n", "count"),
@@ -141,14 +139,10 @@ def _choices(each: Sequence[tuple[Group, Choices]], about: Mapping[str, str], no
         *(Column(name, "count") for name in ("flips", "both_orders", "failed")),
         Column("flip_rate", "estimate", detail=True), Column("read_first", "count", detail=True),
     ]  # fmt: skip
-    rows = list[dict[str, Cell]]()
-    for group, found in each:
-        row = _about(group, by) | {"n": found.wins + found.ties + found.losses, "wins": found.wins}
-        row |= {"ties": found.ties, "losses": found.losses, "win_rate": found.win_rate}
-        orders: dict[str, Cell] = {"flips": found.flips, "both_orders": found.both, "read_first": found.to_first}
-        orders["flip_rate"] = found.flip_rate
-        row |= orders if found.both else dict.fromkeys(orders)
-        rows.append(row | {"failed": group.failures.total() or None})
+    empty: dict[str, Cell] = dict.fromkeys(("flips", "both_orders", "read_first", "flip_rate"))
+    rows = [
+        {**_about(group, by), **empty, **group.choices, "failed": group.failures.total() or None} for group in groups
+    ]
     return Table("choices", about, columns, rows, notes, section=SECTION)
 
 
@@ -194,7 +188,7 @@ def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
         yield Note("purged", {"at": removed}, "answer") if removed else Note("no_outcomes", kind="answer")
 
 
-def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
+def _on_rater(data: Scores, group: Group) -> Iterator[Note]:
     """Yield notes on a rater's verdicts under a rubric, on all of them together and not anew on each group."""
     shared = {"rubric": group.rubric, "rater": group.rater}
     where = Note("where", shared)
@@ -208,10 +202,11 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
             yield Note("confident", {**shared, "score": score.name, "count": score.confident, "n": score.n})
     if group.other_texts:
         yield Note("other_texts", {"rater": group.rater, "count": group.other_texts}, "note")
-    for part in parts.get((group.rater, group.rubric), ()):
+    for part in data.parts_judged.get((group.rater, group.rubric), ()):
         yield Note("judged_part", {"where": where, "part": part}, "warning")
-    if group.choices:
-        yield from _on_choices(group.choices, where)
+    if pair := data.rubrics[group.rubric].pair:
+        yield Note("which_is_a", {"first": [*pair.swap], "second": [*pair.swap.values()]})
+        yield from _on_flips(group.choices, where)
     yield from _too_often(group, where)
 
 
@@ -241,12 +236,15 @@ def _too_often(group: Group, where: Note) -> Iterator[Note]:
             yield Note("reluctant", told | {"least": LOW_MASS, "median": float(np.median(masses))}, "warning")
 
 
-def _on_choices(found: Choices, where: Note) -> Iterator[Note]:
-    first, second = ([*names] for names in (found.pair.swap, found.pair.swap.values()))
-    yield Note("which_is_a", {"first": first, "second": second})
-    rate = found.flip_rate
-    if found.flips and isinstance(rate.value, float) and isinstance(rate.interval, Interval):
-        told = {"where": where, "flips": found.flips, "both": found.both, "first": found.to_first}
+def _on_flips(found: Mapping[str, Cell], where: Note) -> Iterator[Note]:
+    rate = found.get("flip_rate")
+    if found.get("flips") and isinstance(rate, Estimate) and isinstance(rate.interval, Interval):
+        told: dict[str, object] = {
+            "where": where,
+            "flips": found["flips"],
+            "both": found["both_orders"],
+            "first": found["read_first"],
+        }
         told |= {"share": rate.value, "low": rate.interval.low, "high": rate.interval.high, "level": rate.interval}
         yield Note("choices_flipped", told, "warning")
 

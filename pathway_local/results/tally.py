@@ -1,13 +1,14 @@
 """A run's scores counted: each rater's levels, choices and failures under each rubric, in all and by group."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pathway_local.results.case_weights import case_weights
 from pathway_local.results.choices import choices_of
+from pathway_local.results.table import Cell
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
@@ -22,26 +23,6 @@ SHOWN_FAILURES = 10
 
 LOW_MASS = 0.5
 """Below this, the judge would rather have written something that is no legal value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """One rater's choices between two responses: how often A won, tied and lost, and A's share, a tie as half of one.
-
-    Of the cases judged in `both` orders, the orders disagree in `flips`, which count as ties; in `to_first` of these
-    the response that was read first won. With halves a share varies less than one of ones and zeros, so its interval
-    is rather too wide.
-    """
-
-    pair: Pair
-    wins: int
-    ties: int
-    losses: int
-    both: int
-    flips: int
-    to_first: int
-    win_rate: Estimate
-    flip_rate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +59,8 @@ class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
     `failed` has its first failures with their cases' ids, `other_texts` counts the verdicts that are left out because
-    their cases have other texts by now. `choices` sums up those of a comparison of two responses.
+    their cases have other texts by now. `choices` has the counts and shares of those of a
+    comparison of two responses.
     """
 
     rater: str
@@ -89,7 +71,7 @@ class Group:
     failures: Counter[str] = field(default_factory=Counter)
     failed: Sequence[tuple[str, Trouble]] = ()
     marks: Counter[str] = field(default_factory=Counter)
-    choices: Choices | None = None
+    choices: Mapping[str, Cell] = field(default_factory=dict)
     other_texts: int = 0
 
     @property
@@ -133,7 +115,7 @@ def _groups(rubric: Rubric, matrices: Sequence[RatingsMatrix], by: str, cluster:
                 Counter(each.failure.kind for each in failed if each.failure),
                 [(first.case_ids[each.case], each) for each in failed[:SHOWN_FAILURES]],
                 Counter(mark for each in own for mark in each.marks),
-                _choices(matrices, rubric.pair, place, inside, weights, clusters) if rubric.pair else None,
+                _choices(matrices, rubric.pair, place, inside, weights, clusters) if rubric.pair else {},
                 rater.other_texts,
             )  # fmt: skip
 
@@ -167,15 +149,23 @@ def _choices(
     inside: BoolArray,
     weights: FloatArray,
     clusters: IntArray | None,
-) -> Choices:
+) -> dict[str, Cell]:
+    """How often A won, tied and lost, and A's share, a tie as half of one; and what a second order changed.
+
+    Of the cases judged in both orders, the orders disagree in the flips, which count as ties; in some of these the
+    response that was read first won. With halves a share varies less than one of ones and zeros, so its interval is
+    rather too wide.
+    """
     matrix = next(each for each in matrices if each.score == pair.score)
     chosen = choices_of(matrix, pair)[:, place]
     kept = inside & np.isfinite(chosen)
     won, orders = chosen[kept], matrix.orders[kept, place]
-    both, own = orders >= HELD, None if clusters is None else clusters[kept]
-    flips = (orders[both] >= TURNED).astype(np.float64)
-    wins, ties, losses = (int(np.sum(won == result)) for result in (1, 0.5, 0))
-    counts = (wins, ties, losses, int(both.sum()), int(flips.sum()), int(np.sum(orders == TO_FIRST)))
-    heavy = weights[kept] > 0
+    both, own, heavy = orders >= HELD, None if clusters is None else clusters[kept], weights[kept] > 0
     rate = share(won[heavy], None if own is None else own[heavy], weights[kept][heavy])
-    return Choices(pair, *counts, rate, share(flips, None if own is None else own[both]))
+    counts = {name: int(np.sum(won == result)) for name, result in (("wins", 1), ("ties", 0.5), ("losses", 0))}
+    found: dict[str, Cell] = {"n": len(won), **counts, "win_rate": rate}
+    if not both.any():
+        return found
+    flips = orders[both] >= TURNED
+    found |= {"flips": int(flips.sum()), "both_orders": int(both.sum()), "read_first": int(np.sum(orders == TO_FIRST))}
+    return found | {"flip_rate": share(flips.astype(np.float64), None if own is None else own[both])}

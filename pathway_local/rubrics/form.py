@@ -10,13 +10,7 @@ from pydantic import Field
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import (
-    BooleanField,
-    ChoiceField,
-    EchoField,
-    ScoreField,
-    TextField,
-)
+from pathway_local.rubrics.fields import BooleanField, ChoiceField, EchoField, ScoreField, TextField
 from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.lists import TextListField, VerdictListField
 from pathway_local.verdict import Number, Value

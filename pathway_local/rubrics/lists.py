@@ -8,14 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import (
-    BooleanField,
-    ChoiceField,
-    FieldKind,
-    Listed,
-    ScoreField,
-    TextField,
-)
+from pathway_local.rubrics.fields import BooleanField, ChoiceField, FieldKind, Listed, ScoreField, TextField
 from pathway_local.rubrics.grammar import STRING, literal, read_value, string_budget, string_rules
 from pathway_local.verdict import Number, Value, plain
 

@@ -199,7 +199,7 @@ def _read_format(prompty: Prompty) -> OutputFormat:
             hint = "docs/rubrics.md opens with the spellings of fields."
             raise FormatError(f"{places.of('outputs')}: {error}", hint) from None
     totals = outputs.get("totals", {}) if isinstance(outputs, Mapping) else {}
-    if not isinstance(totals, Mapping) or not all(isinstance(each, str) for each in totals.values()):
+    if not isinstance(totals, Mapping) or not all(isinstance(each, str) for pair in totals.items() for each in pair):
         said = f"{places.of('outputs', 'totals')}: totals must map names to formulas"
         raise FormatError(said, 'Such as totals: {total: "0.5 accuracy + 0.5 tone"}.')
     try:

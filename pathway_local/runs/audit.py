@@ -24,8 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pathway_local.errors import ContentChanged, RunFileError, TrailChanged, UsageError
-from pathway_local.runs.database import Database, check_schema, connect
-from pathway_local.runs.file_errors import run_file_errors
+from pathway_local.runs.database import Database, check_schema, connect, run_file_errors
 from pathway_local.runs.record import Stored, to_json
 from pathway_local.runs.schema import TABLES
 from pathway_local.verdict import Value

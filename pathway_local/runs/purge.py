@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +14,10 @@ from pathway_local.runs.audit import PURGE, REMOVED, SPLIT, AuditTrail, recorded
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.record import TEXTS_BY_NAME
-from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.runs.split import part_of
+from pathway_local.runs.run_cases import part_of
+from pathway_local.runs.run_file import KEY_BYTES, RunFile, RunKind
 from pathway_local.sheets.columns import same_column
-from pathway_local.verdict import storable
+from pathway_local.verdict import Value, storable
 
 Notify = Callable[[str], None]
 
@@ -25,8 +26,6 @@ TEXT: What = "text"
 
 CASES, GONE = "cases", "marks of the cases"
 """What a purge of some cases removed; and in a run with parts, and in a part, the fact that holds a mark of each id."""
-
-_ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
 # The choices of a comparison are no text.
 _IS_TEXT = f"""
@@ -43,36 +42,59 @@ _REMOVE_TEXTS = f"""
 
 
 EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
-_OF_CASES = {
-    "inclusions": "DELETE FROM inclusions WHERE case_id = ?",
-    "handouts": "DELETE FROM handouts WHERE case_id = ?",
-    "outcomes": "DELETE FROM outcomes WHERE case_key = (SELECT key FROM cases WHERE case_id = ?)",
-    "cases": "DELETE FROM cases WHERE case_id = ?",
+_OF_CASE = {
+    "inclusions": "case_id = ?",
+    "handouts": "case_id = ?",
+    "outcomes": "case_key = (SELECT key FROM cases WHERE case_id = ?)",
+    "cases": "case_id = ?",
 }
+_COUNTED = ("handouts", "outcomes", "cases")
 
 
-def purge(path: Path, what: What, command: Sequence[str], notify: Notify) -> dict[str, int]:
-    """Remove texts or everything from the run at `path` and record it in the audit trail; return counts by name.
+@contextmanager
+def _removing(
+    path: Path, event: str, command: Sequence[str], notify: Notify, kind: RunKind | None
+) -> Iterator[tuple[RunFile, dict[str, Value]]]:
+    """Open a run for a removal; the block fills in the facts of the audit trail's entry about it."""
+    with (
+        RunFile.open(path, kind) as run,
+        run.database.shredding(notify),
+        recorded_change(run.database, event, command) as facts,
+    ):
+        yield run, facts
+
+
+def purge(path: Path, what: What | Sequence[str], command: Sequence[str], notify: Notify) -> dict[str, int]:
+    """Remove texts, everything, or cases by their ids, from the run at `path`; record it and return counts by name.
 
     "text" removes the texts of raters, in earlier outcomes, too; scores, probabilities, ids and kept metadata stay.
     With "all", only rubrics, raters, jobs without their command lines and the audit trail stay, and the run gets
-    a new key, so that nobody can compare its old fingerprints with texts. Raises RunLocked if another process has the
-    run open.
+    a new key, so that nobody can compare its old fingerprints with texts. With ids, everything about these cases goes,
+    under every rater and from samples; the audit trail counts them and does not name them; in a run with parts, it has
+    marks of their ids, so that no part brings them back. Raises RunLocked if another process has the run open.
     """
-    with (
-        RunFile.open(path, None) as run,
-        run.database.shredding(notify),
-        recorded_change(run.database, PURGE, command) as facts,
-    ):
-        if what == "text":
+    with _removing(path, PURGE, command, notify, None) as (run, facts):
+        if what == TEXT:
             counts = {"texts": run.database.change(_REMOVE_TEXTS)}
+            facts |= {"removed": TEXT, **counts}
+            return counts
+        if what == "all":
+            counts = {table: run.database.change(f"DELETE FROM {table}") for table in ("samples", *_OF_CASE)}
+            run.database.change("UPDATE jobs SET command = '[]'")
+            run.database.change("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))
+            facts["removed"] = "all"
         else:
-            removed = {table: run.database.change(f"DELETE FROM {table}") for table in _ALL}
-            counts = {table: removed[table] for table in ("handouts", "outcomes", "cases")}
-            run.database.execute("UPDATE jobs SET command = '[]'", ())
-            run.database.execute("UPDATE run SET key = ?", (secrets.token_bytes(KEY_BYTES),))
-        facts |= {"removed": what, **counts}
-    return counts
+            counts = {table: _delete(run, table, what) for table in _OF_CASE}
+            facts["removed"] = CASES
+            if part_of(run) or any(entry.event == SPLIT for entry in AuditTrail(run.database).entries()):
+                facts[GONE] = list(marks_of(run, what))
+        facts |= {name: counts[name] for name in _COUNTED}
+    return {name: counts[name] for name in _COUNTED}
+
+
+def _delete(run: RunFile, table: str, ids: Sequence[str]) -> int:
+    statement = f"DELETE FROM {table} WHERE {_OF_CASE[table]}"
+    return sum(run.database.change(statement, (case_id,)) for case_id in ids)
 
 
 def purged(run: RunFile) -> tuple[str, What] | None:
@@ -116,26 +138,6 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     return list(dict.fromkeys([*ids, *alike]))
 
 
-def purge_cases(
-    path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str], notify: Notify
-) -> dict[str, int]:
-    """Remove everything about some cases, under every rater and from samples; return counts by name.
-
-    The audit trail counts them and does not name them; in a run with parts, it has marks of their ids, so that no part
-    brings them back. Raises what `choose_cases` does, and RunLocked if another process has the run open.
-    """
-    with RunFile.open(path, None) as run:
-        chosen = choose_cases(run, ids, where)
-        counts: dict[str, int] = {}
-        with run.database.shredding(notify), recorded_change(run.database, PURGE, command) as facts:
-            for name, statement in _OF_CASES.items():
-                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen)
-            facts |= {"removed": CASES, **counts}
-            if part_of(run) or any(entry.event == SPLIT for entry in AuditTrail(run.database).entries()):
-                facts[GONE] = list(marks_of(run, chosen))
-    return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
-
-
 def marks_of(run: RunFile, ids: Collection[str]) -> Iterator[str]:
     """Yield a mark of each id, which only the run's key makes; its parts have the same key."""
     for case_id in ids:
@@ -153,7 +155,7 @@ def exported(run: RunFile) -> list[str]:
     return list(found)
 
 
-_COUNTED = "SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id GROUP BY name"
+_RATINGS = "SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id GROUP BY name"
 
 
 def ratings_of(run: RunFile, name: str) -> dict[str, int]:
@@ -164,20 +166,24 @@ def ratings_of(run: RunFile, name: str) -> dict[str, int]:
     known = list(dict.fromkeys(rater.name for _, rater in run.raters()))
     if not (found := raters_named(name, known)):
         raise UnknownName("rater", name, known)
-    counts = dict(run.database.rows(_COUNTED))
+    counts = dict(run.database.rows(_RATINGS))
     return {each: counts.get(each, 0) for each in [*found, *_combined(run, found)]}
 
 
 def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> dict[str, int]:
     """Remove a rater, or all imported together under that name, with all their ratings under every rubric; count them.
 
-    Raises UnknownName, and RunLocked if another process has the run open.
+    The label of a judge goes with its last rubric. Raises UnknownName, and RunLocked if another process has the run
+    open.
     """
-    with RunFile.open(path) as run:
+    with _removing(path, REMOVED, command, notify, "") as (run, facts):
         counts = ratings_of(run, name)
-        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
-            _remove(run, list(counts))
-            facts["removed"] = dict(counts)
+        named, raters = f"name IN ({placeholders(counts)})", list(counts)
+        run.database.change(f"DELETE FROM outcomes WHERE rater_id IN (SELECT id FROM raters WHERE {named})", raters)
+        run.database.change(f"DELETE FROM raters WHERE {named}", raters)
+        labels = f"DELETE FROM settings WHERE name LIKE '{LABEL}%'"
+        run.database.change(f"{labels} AND name NOT IN (SELECT '{LABEL}' || name FROM raters)")
+        facts["removed"] = dict(counts)
     return counts
 
 
@@ -185,13 +191,3 @@ def _combined(run: RunFile, raters: Collection[str]) -> list[str]:
     """Return the raters whose scores are combined from those of some of these, each once."""
     made = (rater.name for _, rater in run.raters() if rater.name not in raters and {*rater.members} & {*raters})
     return list(dict.fromkeys(made))
-
-
-def _remove(run: RunFile, raters: Sequence[str]) -> None:
-    """Remove these raters with their ratings. The label of a judge goes with its last rubric."""
-    named = f"name IN ({placeholders(raters)})"
-    run.database.change(f"DELETE FROM outcomes WHERE rater_id IN (SELECT id FROM raters WHERE {named})", raters)
-    run.database.change(f"DELETE FROM raters WHERE {named}", raters)
-    run.database.change(
-        f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
-    )

@@ -12,7 +12,7 @@ from msgspec import Meta, MsgspecError, Struct
 from msgspec.json import Decoder
 
 from pathway_local.case import CaseRef
-from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.database import damaged
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Score, Tokens, Value, Verdict, storable
 
 T = TypeVar("T")

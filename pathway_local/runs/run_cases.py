@@ -1,20 +1,23 @@
-"""Opens the cases file of a run: its columns are matched as when the run was first judged, and its rows limited."""
+"""Opens the cases file of a run: its columns are matched as when the run was first judged.
 
+Of its cases a run may judge a limited number, or a part of a split run its share.
+"""
+
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 
+from pathway_local.case import part_of_case
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.record import VALUES_BY_NAME, Stored
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.split import FACT as PART
-from pathway_local.runs.split import Part
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import FLAGS, Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -132,6 +135,43 @@ def rows_are_ids(run: RunFile) -> bool | None:
 def remembered_columns(run: RunFile) -> Columns:
     """Return how the columns of the run's cases were matched."""
     return run.get_setting(SETTING, _COLUMNS) or Columns()
+
+
+PART = "part"
+"""A job's fact, "3/16", and the setting that makes a run a part."""
+
+
+class Part(Struct, frozen=True):
+    """Part `number`, from 1, of cases that are divided by their ids into `of` parts.
+
+    A run that is a part knows the hash and the last job that the run had when it was split.
+    """
+
+    number: Annotated[int, Meta(ge=1)]
+    of: Annotated[int, Meta(ge=1)]
+    head: str = ""
+    jobs: int = 0
+
+    @classmethod
+    def read(cls, stored: Value) -> "Part | None":
+        """Return the part that a run or a job names as K/N; None for anything else."""
+        found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", stored) if isinstance(stored, str) else None
+        return cls(int(found[1]), int(found[2])) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def __contains__(self, case_id: str) -> bool:
+        return part_of_case(case_id, self.of) == self.number - 1
+
+
+_PART = Stored[Part](Part)
+
+
+def part_of(run: RunFile) -> Part | None:
+    """Return which part of another run this one is; None if it is a run of its own."""
+    found: Part | None = run.get_setting(PART, _PART)
+    return found
 
 
 FACT = "limit"

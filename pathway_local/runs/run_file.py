@@ -19,8 +19,7 @@ from pathway_local.errors import RaterChanged, RubricError, RunFileError, Unknow
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
-from pathway_local.runs.file_errors import damaged, run_file_errors
+from pathway_local.runs.database import AMONG, Database, damaged, placeholders, refuse_left_files, run_file_errors
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.record import (
     COLUMNS,

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 
 from pathway_local.case import text_hash
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import Rater, raters_named
+from pathway_local.rater import Rater
 from pathway_local.rubrics.examples import learns_from_cases
 from pathway_local.rubrics.rubric import Example, Rubric, compiled
 from pathway_local.runs.database import placeholders
@@ -72,25 +71,6 @@ def _rated(rubric: Rubric) -> object:
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
     """Return the run's rubric of that name; without a name, all of them. Raises UnknownName."""
     return [rubric_of(run, name)] if name else list(run.rubrics().values())
-
-
-def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> tuple[list[Rubric], dict[str, str]]:
-    """Return the rubrics of `rubrics_named` that all of these raters or groups have rated under, and the others.
-
-    The others come by name, each with a rater who has not rated under it. Raises UnknownName for a rater of no rubric,
-    and UsageError if no rubric has all raters.
-    """
-    rubrics = rubrics_named(run, name)
-    rated = {rubric.name: [rater.name for _, rater in raters_of(run, rubric)] for rubric in rubrics}
-    missing: dict[str, str] = {}
-    for wanted in raters:
-        lacking = [rubric for rubric, names in rated.items() if not raters_named(wanted, names)]
-        if len(lacking) == len(rated):
-            raise UnknownName("rater", wanted, dict.fromkeys(chain(*rated.values())))
-        missing |= {rubric: wanted for rubric in lacking if rubric not in missing}
-    if len(missing) == len(rated) > 0:
-        raise UsageError(f"{', '.join(raters)} have no rubric in common", "Name raters of one rubric.")
-    return [rubric for rubric in rubrics if rubric.name not in missing], missing
 
 
 def rubric_of(run: RunFile, name: str | None) -> Rubric:

@@ -17,8 +17,7 @@ from pathway_local.rubrics.examples import is_set_aside, learns_from_cases
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import BOTH, CHOICE, FLIPPED
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.database import placeholders
-from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.database import damaged, placeholders
 from pathway_local.runs.record import TEXTS, TEXTS_BY_NAME, from_columns, to_scores
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import example_ids, raters_of

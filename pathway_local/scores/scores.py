@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from itertools import chain
 from operator import eq
 from pathlib import Path
 
 from pathway_local.case import fingerprint, text_hash
-from pathway_local.errors import NotKept, UsageError
+from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.rater import LABEL, Rater
+from pathway_local.rater import LABEL, Rater, raters_named
 from pathway_local.rubrics.examples import PARTS, learns_from_cases
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
@@ -19,7 +20,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.record import TEXTS_BY_NAME, Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import example_ids, rubrics_rated_by
+from pathway_local.runs.run_rubrics import example_ids, raters_of, rubrics_named
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
@@ -78,11 +79,23 @@ class Scores:
         return list(dict.fromkeys(name for (name, _), status in last.items() if status != "done"))
 
     def rated(self, rubric: str = "", raters: Sequence[str] = ()) -> list[Rubric]:
-        """Return the rubrics, or the named one, under which all these raters have rated; notices name the others."""
-        rated, others = rubrics_rated_by(self._run, rubric or None, raters)
-        for name, missing in others.items():
-            self.notices.append(Note("rubric_left_out", {"rubric": name, "rater": missing}))
-        return rated
+        """Return the rubrics, or the named one, under which all these raters or groups have rated.
+
+        Notices name the others, each with a rater who has not. Raises UnknownName for a rubric or a rater that the run
+        lacks, and UsageError if no rubric has all raters.
+        """
+        rubrics = rubrics_named(self._run, rubric or None)
+        rated = {each.name: [rater.name for _, rater in raters_of(self._run, each)] for each in rubrics}
+        missing: dict[str, str] = {}
+        for wanted in raters:
+            lacking = [name for name, names in rated.items() if not raters_named(wanted, names)]
+            if len(lacking) == len(rated):
+                raise UnknownName("rater", wanted, dict.fromkeys(chain(*rated.values())))
+            missing = dict.fromkeys(lacking, wanted) | missing
+        if len(missing) == len(rated) > 0:
+            raise UsageError(f"{', '.join(raters)} have no rubric in common", "Name raters of one rubric.")
+        self.notices += [Note("rubric_left_out", {"rubric": name, "rater": rater}) for name, rater in missing.items()]
+        return [each for each in rubrics if each.name not in missing]
 
     def matrices(self, rubrics: Sequence[Rubric]) -> Iterator[RatingsMatrix]:
         """Yield the matrix of each score of these rubrics, each read once."""

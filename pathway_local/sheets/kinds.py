@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import Row
@@ -70,9 +70,6 @@ class Sheet(ABC):
             raise CasesError(f"{self.path} can't be read: {error.strerror}") from None
 
 
-S = TypeVar("S", bound=Sheet)
-
-
 @dataclass(frozen=True, slots=True)
 class Page:
     """Rows below named columns: a file, or a sheet of a workbook."""
@@ -87,23 +84,23 @@ Writer = Callable[[BinaryIO, Iterator[Page]], int]
 
 
 @dataclass(frozen=True, slots=True)
-class SheetKind(Generic[S]):
+class SheetKind:
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. `options`
     are those of FLAGS that `read` takes as arguments.
     """
 
-    read: Callable[..., S]
+    read: Callable[..., Sheet]
     write: Writer | None = None
-    copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
+    copy: Callable[[Any, BinaryIO, Sequence[str], NewCells], int] | None = None
     options: Collection[str] = ()
 
 
-def kind_of(path: Path) -> SheetKind[Any] | None:
+def kind_of(path: Path) -> SheetKind | None:
     """Return the kind of a file by its ending; None if no kind has that ending."""
     module, _, name = KINDS.get(path.suffix.lower(), "").rpartition(".")
-    kind: SheetKind[Any] | None = getattr(import_module(module), name) if module else None
+    kind: SheetKind | None = getattr(import_module(module), name) if module else None
     return kind
 
 
@@ -114,8 +111,8 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
     apply.
     """
     if path.name.startswith("~$"):
-        said = f"{path.name} holds no cases: it says that a program has {path.name[2:]} open"
-        raise CasesError(said, f"Name {path.name[2:]}, and close it there first if it has changed.")
+        said = f"{path.name} is no workbook, but Excel's mark that it has {path.name[2:]} open"
+        raise CasesError(said, f"Name {path.name[2:]}, and save it in Excel first if it has changed.")
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."
@@ -133,7 +130,7 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
         told = {name: value for name, value in given.items() if value}
         for flag in (FLAGS[name] for name in told if name not in kind.options):
             raise UsageError(f"{flag} is not for {path.suffix} files", "Leave it out.")
-        sheet: Sheet = kind.read(path, **told)
+        sheet = kind.read(path, **told)
         sheet.told = told
         return sheet
     except OSError as error:

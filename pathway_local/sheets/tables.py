@@ -89,8 +89,7 @@ def add_columns(
             yield row, None if row.blank else [cells.get(column) for column in columns]
 
     with output_file(target, force=force) as file, temporary_files_in(target.parent):
-        cut: int = kind.copy(cases.sheet, file, columns, new_cells())
-    return cut
+        return kind.copy(cases.sheet, file, columns, new_cells())
 
 
 def _writer(path: Path) -> Writer:

@@ -1,6 +1,7 @@
 """The viewer's pages: an answer to each request that is let in."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -9,12 +10,12 @@ from urllib.parse import parse_qsl
 from pathway_local import __version__
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import PathwayError
+from pathway_local.pages.cards import Voice, case_table, voice
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
-from pathway_local.pages.voices import Voice, case_table, voice
 from pathway_local.results.reading_list import CaseToRead
-from pathway_local.viewer.selection import choices
-from pathway_local.viewer.verdicts import PAGE, Selection, Verdicts
+from pathway_local.results.table import score_title
+from pathway_local.viewer.verdicts import FAILURES, GROUP, KIND, ORDERS, PAGE, VERDICTS, Selection, Verdicts
 from pathway_local.words.language import ENGLISH, Language
 
 FOLDER = Path(__file__).with_name("templates")
@@ -67,6 +68,16 @@ class Judged:
     rubric: str
     note: str
     voices: tuple[Voice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A list to choose from: the name of its field, its label, and the words of each value that the form may send."""
+
+    name: str
+    label: str
+    options: Mapping[str, str]
+    chosen: str
 
 
 class Viewer:
@@ -143,7 +154,7 @@ class Viewer:
                 run=outside(verdicts.run.path.stem, 120),
                 cases=cases,
                 text=dict(chosen).get("text", ""),
-                choices=choices(verdicts, chosen, say),
+                choices=_choices(verdicts, chosen, say),
                 table=case_table(rows, list(verdicts.groups), say, has_rubrics=several, has_texts=has_texts),
                 has_texts=has_texts,
                 page=page,
@@ -197,3 +208,38 @@ class Viewer:
 def _number(text: str) -> int:
     """Return a number from an address; -1 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else -1
+
+
+def _choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choice]:
+    """Return each list to choose from that would leave out something, and what the table is sorted by."""
+    outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
+    outcomes |= {f"{KIND}{kind}": say.word(kind) for kind in verdicts.failures}
+    own = defaultdict(str, chosen)
+    found = [
+        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.rubrics), own["rubric"]),
+        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), own["rater"]),
+        Choice("level", say("view_score"), _levels(verdicts, say), own["level"]),
+        Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, own["outcome"]),
+        Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, own["mark"]),
+        *(
+            Choice(f"{GROUP}{name}", name, _same(values), own[f"{GROUP}{name}"])
+            for name, values in verdicts.groups.items()
+        ),
+        Choice("order", say("view_order"), {name: say(f"view_order_{name}") for name in ORDERS}, own["order"]),
+    ]
+    return [each for each in found if len(each.options) > (each.name != "mark")]
+
+
+def _same(values: Iterable[str]) -> dict[str, str]:
+    return {value: value for value in values}
+
+
+def _levels(verdicts: Verdicts, say: Language) -> dict[str, str]:
+    """Return the values of each score in words, with the score's title where there are several."""
+    every = [(rubric, *item) for rubric in verdicts.rubrics.values() for item in rubric.format.scores.items()]
+    return {
+        f"{name}={value:.15g}": (f"{score_title(rubric.name, name)}: " if len(every) > 1 else "")
+        + say.levels(f"{value} {declared.levels.get(value, '')}".strip())
+        for rubric, name, declared in every
+        for value in declared.values
+    }

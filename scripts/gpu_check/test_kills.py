@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.made_cases import write_cases
 from benchmark.processes import PATIENCE, below, kill
-from gpu_check.processes import COMMAND, ROOT, environment
+from gpu_check.processes import COMMAND, ROOT, engine_of, environment
 from gpu_check.samples import compare, scored
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -66,15 +66,6 @@ def started(command: Sequence[str], more: dict[str, str] | None = None) -> Itera
             yield process
         finally:
             process.kill()
-
-
-def engine_of(command: int) -> psutil.Process | None:
-    """Return the engine that a command has started, if it lives."""
-    for each in below(command):
-        with suppress(psutil.Error):
-            if each.ppid() == command and "engines.child" in " ".join(each.cmdline()):
-                return each
-    return None
 
 
 def engine_when(command: subprocess.Popen[bytes], run: Path, cases: int) -> psutil.Process:

@@ -1,7 +1,8 @@
-"""Merges the parts of a split run into it, in one transaction: of a part's share, the run then says what the part says.
+"""Splits a run into parts, one for each machine, and merges them in one transaction.
 
-So a part is merged only while the run has nothing of its share that the part lacks: not after the run was judged by
-itself or split again, and not an older copy of a part that was merged already.
+Each part is a run of its own that judges its share of the cases. It has the run's key, and after a merge the run says
+of the share what the part says. So a part is merged only while the run has nothing of its share that the part lacks:
+not after the run was judged by itself or split again, and not an older copy of a part that was merged already.
 """
 
 import os
@@ -12,8 +13,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from pathway_local.errors import RunFileError, UsageError
+from msgspec.structs import asdict
+
+from pathway_local.errors import OutputExists, RunFileError, UsageError
 from pathway_local.runs.audit import (
+    LEFT,
     MERGED,
     PURGE,
     REMOVED,
@@ -21,16 +25,39 @@ from pathway_local.runs.audit import (
     AuditTrail,
     TrailEntry,
     check_content,
+    content_hash,
     recorded_change,
 )
-from pathway_local.runs.database import placeholders
+from pathway_local.runs.database import Database, placeholders
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.purge import GONE, TEXT, Notify, holds_texts, marks_of
-from pathway_local.runs.record import COLUMNS
-from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
+from pathway_local.runs.record import COLUMNS, to_json
+from pathway_local.runs.run_cases import (
+    KEEP,
+    PART,
+    PSEUDONYMS,
+    SETTING,
+    Part,
+    part_of,
+    remember_kept,
+    remembered_columns,
+)
 from pathway_local.runs.run_file import ADD_CASE, KEYS_OF, TEXTS, RunFile
-from pathway_local.runs.split import SETTING as PART
-from pathway_local.runs.split import Part, part_of
-from pathway_local.system.private_file import WriterLock
+from pathway_local.system.private_file import WriterLock, check_output
+
+MOST = 100_000
+PARTS = "parts"
+"""The fact of a split: the number of parts."""
+
+# Judging reads nothing else of a run. Its outcomes name no job.
+_COPIED = {
+    "settings": "settings",
+    "rubrics": "rubrics",
+    "raters": "raters WHERE kind = 'judge'",
+    "jobs": "jobs WHERE json_type(facts, '$.raters') = 'array'",
+    "cases": "cases",
+    "outcomes": "outcomes WHERE rater_id IN (SELECT id FROM raters WHERE kind = 'judge')",
+}
 
 _BATCH = 1_000
 _OTHERS = "SELECT DISTINCT rater FROM current WHERE kind <> 'judge'"
@@ -43,6 +70,52 @@ _THEIRS = f"""
 """
 _ADD = f"INSERT INTO outcomes (case_key, rater_id, {_OUTCOME}) VALUES ({placeholders(range(15))})"
 _FORGET = "DELETE FROM outcomes WHERE case_key = ? AND rater_id = ?"
+
+
+def split_run(path: Path, parts: int, command: Sequence[str], folder: Path | None = None) -> list[Path]:
+    """Split the run at `path`, which is made if it does not exist, and return its parts, new files beside it.
+
+    With `folder`, which is made, they lie there.
+
+    A part has the verdicts that the run has of its cases. Raises OutputExists, and UsageError for a run that is a part.
+    """
+    files = [path.with_name(f"{path.stem}.{number}-of-{parts}{path.suffix}") for number in range(1, parts + 1)]
+    if folder:
+        folder.mkdir(mode=0o700)
+        files = [folder / file.name for file in files]
+    for file in files:
+        check_output(file, force=False)
+    if not path.exists():
+        RunFile.create(path).close()
+    with RunFile.open(path) as run:
+        if own := part_of(run):
+            raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
+        with run.database.writing(), recorded_change(run.database, SPLIT, command) as facts:
+            facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
+        head, [(jobs,)] = AuditTrail(run.database).head(), run.database.rows("SELECT COALESCE(MAX(id), 0) FROM jobs")
+        for number, file in enumerate(files, start=1):
+            _write_part(run, Part(number, parts, head, jobs), file)
+    return files
+
+
+def _write_part(run: RunFile, part: Part, file: Path) -> None:
+    cases = {key for key, case_id in run.database.stream("SELECT key, case_id FROM cases") if case_id in part}
+
+    def fill(db: Database) -> None:
+        with db.writing():
+            for table, source in _COPIED.items():
+                columns = [name for (name,) in run.database.rows("SELECT name FROM pragma_table_info(?)", table)]
+                at = columns.index({"cases": "key", "outcomes": "case_key"}.get(table, columns[0]))
+                rows = run.database.stream(f"SELECT {', '.join(columns)} FROM {source}")
+                own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
+                db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
+            db.execute("INSERT INTO settings VALUES (?, ?)", (PART, to_json(asdict(part))))
+            AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | {LEFT: content_hash(db)})
+
+    try:
+        RunFile.create(file, run.key, fill=fill).close()
+    except FileExistsError:
+        raise OutputExists(file) from None
 
 
 def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notify: Notify) -> int:

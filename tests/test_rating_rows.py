@@ -8,7 +8,7 @@ import pytest
 from rated_run import TINY
 
 from pathway_local.errors import UsageError
-from pathway_local.ratings.rating_layout import RatingLayout, RatingsFile, find_layout
+from pathway_local.ratings.rating_rows import RatingLayout, RatingsFile, find_layout
 
 
 def layout(

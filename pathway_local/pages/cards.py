@@ -1,12 +1,13 @@
-"""What raters said about a case: beside each other in a row of a table, and in full below the case's texts."""
+"""Cases with what raters said: beside each other in a row of a table, and in full on cards; and the page to read."""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import MOST_BARS, Bar, short
-from pathway_local.pages.page import Passage, caution, outside, passages
-from pathway_local.results.reading_list import NOTES, CaseToRead, Said, reason_field
+from pathway_local.pages.page import Passage, caution, outside, page, passages
+from pathway_local.results.reading_list import NOTES, CaseToRead, ReadingList, Said, reason_field
+from pathway_local.results.table import score_title
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
@@ -71,6 +72,15 @@ class CaseTable:
     def cautions(self) -> list[str]:
         """Each caution about a judge once."""
         return list(dict.fromkeys(each.caution for row in self.rows for each in row.voices if each and each.caution))
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """The cases of one list, and the levels of its score in words."""
+
+    title: str
+    levels: tuple[tuple[str, str], ...]
+    table: CaseTable
 
 
 def voice(said: Said, rubric: Rubric, say: Language, score: str = "") -> Voice:
@@ -151,3 +161,26 @@ def _bars(given: Score, declared: ScoreField, say: Language) -> Iterator[Bar]:
 
 def _worded(value: Value) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def reading_page(run: str, lists: Sequence[ReadingList], columns: Sequence[str], say: Language, now: str) -> str:
+    """The page with all lists, made at the time `now` in ISO 8601; `columns` are those of groups."""
+    by = lists[0].by if lists else "score"
+    return page(
+        "read.html",
+        say,
+        say("titled", kind=say("read_kind"), name=visible(run)),
+        made=say.time(now),
+        name=visible(run),
+        lead=say(f"read_by_{by}"),
+        lists=list(_cards(lists, say, columns)),
+    )
+
+
+def _cards(lists: Sequence[ReadingList], say: Language, columns: Sequence[str]) -> Iterator[Cards]:
+    for number, each in enumerate(lists, 1):
+        title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
+        declared = each.rubric.format.scores[each.score].levels if each.score else {}
+        levels = tuple((str(value), outside(label)) for value, label in declared.items())
+        rows = [(case, each.rubric, f"#case-{number}-{place}") for place, case in enumerate(each.cases, 1)]
+        yield Cards(title, levels, case_table(rows, columns, say, score=each.score))

@@ -30,11 +30,10 @@ from pathway_local.judging.progress import Watcher
 from pathway_local.results.summary import SummaryOptions, summary
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, check_content, content_hash
-from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import purge, purge_cases, remove_rater
-from pathway_local.runs.run_cases import KEEP
+from pathway_local.runs.parts import merge_parts, split_run
+from pathway_local.runs.purge import purge, remove_rater
+from pathway_local.runs.run_cases import KEEP, Part
 from pathway_local.runs.run_file import TEXTS, RunFile
-from pathway_local.runs.split import Part, split_run
 from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Outcome, Verdict
 
@@ -290,7 +289,7 @@ def test_what_was_removed_from_the_run_does_not_return(shop: Shop, here: Callabl
     purge(here(PARTS[1]), "text", ["purge"], print)
     merged(here, PARTS[1])
     [case, *_] = outcomes(here(PARTS[0]))
-    purge_cases(here("all.run"), [case], {}, ["purge"], print)
+    purge(here("all.run"), [case], ["purge"], print)
     assert "still holds" in refused(here, PARTS[0])
     purge(here(PARTS[0]), "text", ["purge"], print)
     merged(here, PARTS[0])
@@ -303,8 +302,8 @@ def test_no_part_brings_back_a_case_that_was_purged_from_the_run(shop: Shop, her
     merged(here, PARTS[0])
     [first, second, third, fourth, *_] = outcomes(here(PARTS[0]))
     for case in (first, second):
-        purge_cases(here("all.run"), [case], {}, ["purge"], print)
-    purge_cases(here(PARTS[0]), [second, third], {}, ["purge"], print)
+        purge(here("all.run"), [case], ["purge"], print)
+    purge(here(PARTS[0]), [second, third], ["purge"], print)
     shop.judge(here(PARTS[0]))
     assert outcomes(here(PARTS[0])).keys() >= {first, second, third}
     merged(here, *PARTS)
@@ -383,7 +382,7 @@ def test_a_damaged_part_is_refused_and_ends_nothing_by_a_bug(here: Callable[...,
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pathway_local.runs import merge, split
+from pathway_local.runs import parts
 from pathway_local.runs.database import Database
 
 left = int(sys.argv[2])
@@ -398,9 +397,9 @@ def counted(original):
 for name in ("execute", "execute_all", "rows", "_check_place"):
     setattr(Database, name, counted(getattr(Database, name)))
 if sys.argv[1] == "split":
-    split.split_run(Path("new.run"), 3, ["split"])
+    parts.split_run(Path("new.run"), 3, ["split"])
 else:
-    merge.merge_parts(Path("all.run"), [Path(name) for name in sys.argv[3:]], ["merge"], print)
+    parts.merge_parts(Path("all.run"), [Path(name) for name in sys.argv[3:]], ["merge"], print)
 print(left)
 """
 
