@@ -98,12 +98,12 @@ def ask_columns(sheet: Sheet, error: ColumnsError) -> Mapping[str, str]:
 
 
 def choose_columns(
-    say: Language, missing: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, str]]
+    say: Language, missing: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, str]], taken: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the column that the person chooses for each input, each among its own and only once."""
+    """Return the column that the person chooses for each input, among its own that are not taken, and only once."""
     chosen: dict[str, str] = {}
     for name, columns in missing.items():
-        free = [column for column in columns if column not in chosen.values()]
+        free = [column for column in columns if column not in (*taken, *chosen.values())]
         question = say.text("start", "column", {"input": name})
         chosen[name] = free[choose(say, question, [example(column, rows) for column in free]) - 1]
     return chosen

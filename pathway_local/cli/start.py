@@ -196,7 +196,8 @@ class Dialog:
             except ColumnsError as error:
                 if not error.missing:
                     raise
-                self._given["map"] |= choose_columns(self._say, error.missing, rows)
+                taken = self._given["map"].values()
+                self._given["map"] |= choose_columns(self._say, error.missing, rows, taken)
                 continue
             self._tell("reads", rubric=self._given["rubric"][0])
             for name, column in cases.inputs.items():
