@@ -13,14 +13,14 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 750,
-    "system": 740,
+    "system": 741,
     "rubrics": 3385,
     "sheets": 2262,
     "probes": 356,
     "judges": 1547,
     "rendering": 526,
     "sealing": 929,
-    "engines": 2283,
+    "engines": 2292,
     "runs": 2189,
     "judging": 2189,
     "statistics": 1745,
