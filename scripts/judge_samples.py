@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from pathway_local.cli.case_files import read_privately
-from pathway_local.cli.progress import JobProgress, listening
+from pathway_local.cli.judge import JobProgress, listening
 from pathway_local.cli.terminal import complain, data
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache

@@ -158,7 +158,7 @@ def difference(questions: int, labels: int, rng: np.random.Generator) -> bool | 
     judge = np.round(people + np.where(first, 0.0, 0.3) + rng.normal(0, 0.7, 2 * questions))
     given = np.where(rng.permutation(2 * questions) < labels, people, np.nan)
     even, once = np.full(len(judge), 2 / len(judge)), np.ones(len(judge))
-    return covers(corrected_difference(judge, given, first, even, once, asked // 5).corrected.estimate(), 0.2)
+    return covers(corrected_difference(judge, given, first, even, once, asked // 5)[0].estimate(), 0.2)
 
 
 def ranked(count: int, rng: np.random.Generator) -> bool | None:

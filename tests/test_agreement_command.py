@@ -152,13 +152,8 @@ def test_what_is_not_defined_says_why(run: Run, small: RunFile) -> None:
 def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
     out = run("agreement", small.path, "--rater", "demo", "--rater", "ann", "--json").out
     assert figures_in(out, "pairs")["exact"]["cases"] == 3
-    assert {row["level"]: row["counts"] for row in rows(out, "confusion")}["4"] == {
-        "1": 1,
-        "2": 0,
-        "3": 1,
-        "4": 1,
-        "5": 1,
-    }
+    counts = {row["level"]: [*row["counts"].values()] for row in rows(out, "confusion")}
+    assert counts["4"] == [1, 0, 1, 1, 1]
     (raters,) = [each for each in json.loads(out) if each["table"] == "raters"]
     assert (raters["levels"], raters["special"]) == ([1, 2, 4, 5], [3])
 

@@ -8,7 +8,8 @@ import pytest
 from agreement_run import answers_run
 from typed_here import Run, typing_in
 
-from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient
+from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.jackknife import Coefficient
 
 READING = "The share of cases in which the second rater is above the first: 1 is all, 0 is none, it is never below 0."
 

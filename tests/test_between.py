@@ -139,12 +139,8 @@ def test_a_nominal_score_counts_how_many_people_say_otherwise(tmp_path: Path) ->
 )
 def test_what_can_not_be_compared_is_refused(tmp_path: Path, options: dict[str, object], says: str) -> None:
     people, judge = drawn_scores(6)
-    judges = [
-        (rubric(), judge),
-        (taught([]), judge),
-        (rubric("short", scale=", special: [5]"), judge),
-        (rubric("other"), judge),
-    ]
+    every = rubric(), taught([]), rubric("short", scale=", special: [5]"), rubric("other")
+    judges = [(each, judge) for each in every]
     path = taught_run(tmp_path / "a.run", {"Ann": people}, judges)
     with pytest.raises(PathwayError, match=says) as refused:
         asked(path, **options)

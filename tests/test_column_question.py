@@ -7,8 +7,7 @@ import pytest
 
 from pathway_local.cli import case_files as column_question
 from pathway_local.cli.case_files import ask_columns
-from pathway_local.cli.judge import watched
-from pathway_local.cli.progress import JobProgress
+from pathway_local.cli.judge import JobProgress, watched
 from pathway_local.errors import ColumnsError, UnknownName
 from pathway_local.judging.plan import Plan
 from pathway_local.sheets.cases_file import CasesFile

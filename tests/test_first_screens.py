@@ -78,6 +78,12 @@ def _check(study: Study, row: dict[str, object], inside: np.ndarray) -> None:
         is_bad = np.sum(people <= LOW[study.scale], axis=0) >= 0.5 * np.maximum(given, 1)
         assert row["bad_labels"] == np.sum(labelled & is_bad) and row["passed"] == np.sum(labelled & is_bad & ~bad)
         assert row["good_labels"] == np.sum(labelled & ~is_bad) and row["flagged"] == np.sum(labelled & ~is_bad & bad)
+        for part, whole in (("passed", row["bad_labels"]), ("flagged", row["good_labels"])):
+            share, hits = row[f"{part}_share"], row[part]
+            assert isinstance(share, dict) and isinstance(hits, int) and isinstance(whole, int)
+            ends = proportion_confint(hits, whole, method="wilson") if whole else (None, None)
+            expected = [hits / whole, *ends] if whole else [None, None, None]
+            assert [share["value"], share["low"], share["high"]] == pytest.approx(expected)
 
 
 ONE = ["bad_by_people", "untested_one", "higher_than", "corrected_finding", "quote_pairs"]

@@ -112,22 +112,13 @@ def a_run(path: Path, labels: int, *, shift: float = 1.2, kind: str = "judge", c
         levels = np.clip(np.round(values), 1, 5).astype(int).tolist()
         near = [{v: max(0.0, 1 - abs(v - own) / 2) for v in range(1, 6)} for own in np.clip(values, 1, 5)]
         whole = [{v: share / sum(each.values()) for v, share in each.items()} for each in near]
-        return {
-            case.id: Verdict(
-                {"score": Score(level, own if kind == "judge" and shares else {}, 0.9 if shares else None)}
-            )
-            for case, level, own in zip(every, levels, whole, strict=True)
-        }
+        told = [own if kind == "judge" and shares else {} for own in whole]
+        scores = [Score(level, own, 0.9 if shares else None) for level, own in zip(levels, told, strict=True)]
+        return {case.id: Verdict({"score": score}) for case, score in zip(every, scores, strict=True)}
 
     with judged_run(path, PLAIN, every) as made:
-        add(
-            made,
-            "gpt" if kind == "hosted" else "demo",
-            said(worth - shift + rng.normal(0, 0.5, count), [1]),
-            PLAIN,
-            kind,
-            every,
-        )
+        judged = said(worth - shift + rng.normal(0, 0.5, count), [1])
+        add(made, "gpt" if kind == "hosted" else "demo", judged, PLAIN, kind, every)
         for name in ("committee/Ann", "committee/Bob"):
             own = said(worth + rng.normal(0, 0.4, count))
             add(made, name, {each.id: own[each.id] for each in every[:labels]}, PLAIN, "human", every)
@@ -169,14 +160,8 @@ def test_a_judge_that_scores_as_people_do_gains_nothing(run: Run, tmp_path: Path
 def test_several_judges_are_one_family(run: Run, tmp_path: Path) -> None:
     every = a_run(tmp_path / "may.run", 100)
     with RunFile.open(tmp_path / "may.run") as made:
-        add(
-            made,
-            "gpt",
-            {each.id: Verdict({"score": Score(1 + each.row % 5)}) for each in every},
-            PLAIN,
-            "hosted",
-            every,
-        )
+        own = {each.id: Verdict({"score": Score(1 + each.row % 5)}) for each in every}
+        add(made, "gpt", own, PLAIN, "hosted", every)
     found = rows(run("agreement", "may.run", "--panel", "fitted", "--against", "committee", "--json").out, "fitted")
     assert max(row["difference"]["level"] for row in found) == pytest.approx(0.975) and len(found) == 2
 
@@ -234,20 +219,11 @@ def test_an_export_has_the_fitted_score_and_probabilities_of_each_case(run: Run,
     assert run(*panel, "--against", "committee", "--cluster", "student").code == 0
     with (tmp_path / "fitted.csv").open(encoding="utf-8", newline="") as file:
         written = list(csv.DictReader(file))
-    assert len(written) == 160 and list(written[0]) == [
-        "case",
-        "rubric",
-        "score",
-        "fitted",
-        "expected",
-        *map("p{}".format, range(1, 6)),
-    ]
+    names = ["case", "rubric", "score", "fitted", "expected", *map("p{}".format, range(1, 6))]
+    assert len(written) == 160 and list(written[0]) == names
     for row in written:
         shares = np.array([float(row[f"p{level}"]) for level in range(1, 6)])
         assert shares.sum() == pytest.approx(1) and float(row["expected"]) == pytest.approx(shares @ LEVELS)
         assert int(row["fitted"]) == 1 + np.sum(np.cumsum(shares) < 0.5)
-    assert (
-        run(*panel, "--columns", "case", "--force").code
-        == run("export", "may.run", "--out", "x.csv", "--against", "a").code
-        == 2
-    )
+    assert run(*panel, "--columns", "case", "--force").code == 2
+    assert run("export", "may.run", "--out", "x.csv", "--against", "a").code == 2

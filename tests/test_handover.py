@@ -143,14 +143,10 @@ def test_special_and_nominal_scores_are_right_as_most_people_gave_them() -> None
 @pytest.mark.parametrize(
     ("people", "nominal", "stored"),
     [
-        ([1, 1, 2, 3, 3], True, 1),
-        ([2, 3, 4], False, 2),
-        ([1, 4], False, 1),
-        ([3, 4], False, 4),
-        ([3, 3, 4], False, 3),
-        ([2, 4, 4], False, 4),
+        ([1, 1, 2, 3, 3], True, 1), ([2, 3, 4], False, 2), ([1, 4], False, 1), ([3, 4], False, 4),
+        ([3, 3, 4], False, 3), ([2, 4, 4], False, 4),
     ],
-)
+)  # fmt: skip
 def test_one_score_of_several_people_is_stored(people: list[float], nominal: bool, stored: float) -> None:
     """A level comes before the special 3, the lower of two middles or of two most frequent before the other."""
     matrix = _matrix((1, 2, 3), nominal=True) if nominal else _matrix((1, 2, 4), (3,))

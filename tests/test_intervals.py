@@ -38,13 +38,10 @@ def test_long_tails_cost_degrees_of_freedom() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "word"),
     [
-        (0.01, 0.2, "better"),
-        (-0.04, 0.2, "not worse"),
-        (-0.04, -0.01, "not worse"),
-        (-0.2, -0.01, "worse"),
+        (0.01, 0.2, "better"), (-0.04, 0.2, "not worse"), (-0.04, -0.01, "not worse"), (-0.2, -0.01, "worse"),
         (-0.2, 0.2, "can't tell"),
     ],
-)
+)  # fmt: skip
 def test_standing_reads_the_interval_against_the_margin(low: float, high: float, word: str) -> None:
     assert standing(Interval(low, high, "t", 50, LEVEL), 0.05) == word
 

@@ -123,8 +123,8 @@ def test_few_cases_on_the_rarer_side_make_no_interval_of_kappa_and_alpha() -> No
 
 def test_the_rarer_side_is_that_of_the_most_even_cut() -> None:
     scores, counts = np.array([[1.0, 1], [2, 2], [3, 3], [5, np.nan]]), np.array([3.0, 6, 10, 7])
-    assert rare(scores, counts, "ordinal") == pytest.approx(26 * 18 / 45)
-    assert rare(scores, counts, "nominal") == pytest.approx(26 * 20 / 45)
+    assert rare(scores, counts, nominal=False) == pytest.approx(26 * 18 / 45)
+    assert rare(scores, counts, nominal=True) == pytest.approx(26 * 20 / 45)
 
 
 def test_many_cases_take_little_memory() -> None:

@@ -1,7 +1,9 @@
-"""How vLLM loads a judge on a GPU: the memory that it takes, and whether a job is worth compiling for."""
+"""How a judge is loaded: the memory of a GPU, whether a job is worth compiling for, and how jobs share an engine."""
 
 import json
-from collections.abc import Mapping
+import os
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,23 +12,27 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from benchmark.instant_engine import INSTANT
+from benchmark.instant_engine import INSTANT, REPLY
 from benchmark.made_cases import write_cases
-from pathway_local.engines.engine import Fitted
+from benchmark.own import measure_own
+from pathway_local.engines.engine import WINDOW, Fitted, LoadPlan
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, VLLM
 from pathway_local.errors import EngineError
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
+from pathway_local.judging import preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import keep_context, run_job
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import settings_here
 from pathway_local.judging.progress import Watcher
+from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
@@ -41,6 +47,14 @@ class _Listening(Watcher):
 
     def notice(self, message: str) -> None:
         self.heard.append(message)
+
+    def loading(self, judge: str) -> None:
+        self.heard.append(f"loading {judge}")
+
+
+@pytest.fixture(autouse=True)
+def _engines_find_the_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 
 @pytest.fixture
@@ -159,3 +173,69 @@ def test_a_job_keeps_to_the_context_for_which_its_engine_has_memory(
     with RunFile.read(plan.run) as stored:
         [failed] = (each for each in stored.records() if isinstance(each.outcome, Failure))
     assert failed.case_id == "Long" and "the judge's context is 3000" in failed.outcome.message
+
+
+def test_a_second_job_finds_the_engine_and_another_judge_ends_it(
+    tmp_path: Path, tiny_judge: Path, instant_reply: None
+) -> None:
+    plan, watcher, engines = _plan(tmp_path, tiny_judge, 5, one=4096, other=8192), _Listening(), list[Engines]()
+    with EngineCache() as loaded:
+        for number, judge in enumerate(("one", "one", "other")):
+            own = replace(plan, judge=[judge], run=tmp_path / f"{number}.run")
+            assert run_job(own, watcher, ["test"], loaded)[0].judged == 5
+            assert loaded._engine is not None
+            engines.append(loaded._engine[1])
+        assert engines[0] is engines[1] is not engines[2] and engines[0].hosts[0].pid is None
+    assert loaded._engine is None
+    told = [said for said in watcher.heard if said.startswith("loading")]
+    assert told == ["loading one", "loading other"], "an engine that stays loaded is not loaded again"
+
+
+def test_two_engines_give_the_verdicts_of_one(
+    tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, found = _plan(tmp_path, tiny_judge, 400, one=4096), []
+    for engines in (1, 2):
+        monkeypatch.setattr(preparation, "load_plan", lambda *_, seen=engines: LoadPlan(gpus=("",) * seen))
+        own = replace(plan, run=tmp_path / f"{engines}.run")
+        assert run_job(own, Watcher(), ["test"])[0].judged == 400
+        with RunFile.open(own.run) as stored:
+            found.append({each.case_id: each.outcome for each in stored.records()})
+            [job] = stored.jobs.all()
+    assert found[0] == found[1]
+    assert job.engines[0]["device"] == "2 x none"
+
+
+def test_a_plan_is_made_while_no_engine_takes_memory(tmp_path: Path) -> None:
+    def config(context: int) -> EngineConfig:
+        return EngineConfig(str(tmp_path), max_model_len=context)
+
+    def planned(context: int, estimate: Callable[[], LoadPlan]) -> tuple[str, ...]:
+        return loaded.planned(("scripted", config(context), "auto", ""), estimate).notes
+
+    with EngineCache() as loaded:
+        assert planned(9000, lambda: LoadPlan(notes=("700",))) == ("700",)
+        engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
+        assert planned(9000, lambda: LoadPlan(notes=("5",))) == ("700",)
+        assert loaded._engine and loaded._engine[1] is engine
+
+        def estimate() -> LoadPlan:
+            assert loaded._engine is None, "what it takes would be missing in the estimate"
+            return LoadPlan(notes=("6",))
+
+        assert planned(8000, estimate) == ("6",)
+
+
+@pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])
+def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window: int) -> None:
+    assert VLLM.window(EngineConfig("x", settings={"max_num_seqs": sequences})) == window
+
+
+@pytest.mark.parametrize("detail", [pytest.param("full", marks=pytest.mark.soak), "score"])
+def test_our_own_python_is_measured_with_every_case_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detail: Detail
+) -> None:
+    for name in (REPLY, "TOKENIZERS_PARALLELISM"):  # it sets them, which must not outlast the test
+        monkeypatch.setenv(name, "")
+    found = measure_own(tmp_path, "tiny", 40, detail)
+    assert 0 < found["tokenising seconds"] < found["processor seconds"]

@@ -32,16 +32,7 @@ def rated(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("agreement",),
-        ("summary",),
-        ("summary", "--json"),
-        ("compare", "--between", "bot=x,y"),
-        ("compare", "--between", "bot=x,y", "--json"),
-    ],
-)
+@pytest.mark.parametrize("command", [("agreement",), ("summary", "--json"), ("compare", "--between", "bot=x,y")])
 def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Path, command: tuple[str, ...]) -> None:
     said = run(command[0], rated, *command[1:]).words
     assert ALIKE in said and "a-B and committee/Cy gave the same scores to all 24 cases of both" in said
@@ -88,12 +79,7 @@ def _habits(run: Run, tmp_path: Path, raters: dict[str, tuple[str, list[int]]], 
     return " ".join(sorted(keys[0]))
 
 
-WARNINGS = (
-    "if ann saw the scores of demo",
-    "ann never went above",
-    "rated different cases",
-    "have the texts of another",
-)
+WARNINGS = "if ann saw the scores of demo", "ann never went above", "have the texts of another"
 
 
 def test_a_person_who_saw_the_judge_is_asked_about(run: Run, tmp_path: Path) -> None:
@@ -113,12 +99,6 @@ def test_a_rater_who_used_a_shorter_scale_is_asked_about(run: Run, tmp_path: Pat
         _habits(run, tmp_path, {"demo": ("judge", judge), "ann": ("human", [1 + n % 5 for n in range(60)])})
         == (WARNINGS[1])
     )
-
-
-def test_people_who_rated_different_cases_are_told_apart_by_nothing(run: Run, tmp_path: Path) -> None:
-    halves = [8 + n % 2 if n < 30 else 0 for n in range(60)], [0 if n < 30 else 7 + n % 2 for n in range(60)]
-    raters = {name: ("human", own) for name, own in zip(("ann", "bob"), halves, strict=True)}
-    assert _habits(run, tmp_path, raters | {"demo": ("judge", [1 + n % 9 for n in range(60)])}) == WARNINGS[2]
 
 
 def test_one_reversed_rater_of_three_is_named_once(run: Run, tmp_path: Path) -> None:

@@ -134,12 +134,6 @@ def test_only_passages_and_ideal_answers_are_joined(tmp_path: Path, name: str, v
     assert said(file) == [{name: "plain"}, read if read.startswith("its ") else {name: read}]
 
 
-def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:
-    path = lines(tmp_path / "c.jsonl", [{"x": {"context": ["one", "two"], "answer": ["a"]}}])
-    mapping = {"context": "x.context", "answer": "x.answer"}
-    assert said(CasesFile(path, {"r": tuple(mapping)}, mapping)) == [{"context": "one\n\ntwo", "answer": "a"}]
-
-
 SAID: list[tuple[object, str]] = [
     ([{"type": "text", "text": "hello"}], "answer.0.text"),
     ({"role": "assistant", "content": "hello"}, "answer.content"),
@@ -179,10 +173,3 @@ def test_a_number_is_no_text_in_a_file_with_types(tmp_path: Path, value: object)
 @pytest.mark.parametrize("text", ['{"a": "an answer in JSON"}', '[{"a": 1}]', "[1] as said above", "{x}"])
 def test_a_text_in_a_file_with_types_may_look_like_json(tmp_path: Path, text: str) -> None:
     assert said(CasesFile(lines(tmp_path / "c.jsonl", [{"answer": text}]), {"r": ("answer",)})) == [{"answer": text}]
-
-
-def test_a_conversation_may_be_objects(tmp_path: Path) -> None:
-    talk = [{"role": "user", "content": "q"}]
-    path = lines(tmp_path / "c.jsonl", [{"talk": talk}])
-    [case] = CasesFile(path, {"r": ("talk",)}, conversations={"talk"})
-    assert isinstance(case, Case) and json.loads(case.inputs["talk"]) == talk

@@ -14,16 +14,17 @@ from pathway_local.probes import drawing
 from pathway_local.probes.drawing import COLUMNS, ID, draw, self_test
 from pathway_local.probes.probe_list import (
     PROBES,
+    Subject,
     cut,
     injection,
     nothing,
     number,
     numbers,
     padding,
+    roles_of,
     sentences,
     with_another_number,
 )
-from pathway_local.probes.subject import Subject, roles_of
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 
 FACTS = parse_rubric(RUBRIC, "facts")

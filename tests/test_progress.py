@@ -2,7 +2,7 @@
 
 import pytest
 
-from pathway_local.cli.progress import JobProgress
+from pathway_local.cli.judge import JobProgress
 from pathway_local.cli.start import _Count
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.progress import FIRST_LINE, duration

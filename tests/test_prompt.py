@@ -33,20 +33,6 @@ HOSTILE = [
     "\ufeff\x00\u202e \U0001f600 \ud800",
 ]
 
-BRANCHING = """---
-name: branching
-inputs: {question: {type: string}, context: {type: string, empty: judge}}
-outputs:
-  layout: "Score: {score}"
-  fields: {score: {type: score, min: 1, max: 5}}
----
-system:
-Judge.
-user:
-Question: {{ question }}
-{% if context %}Context: {{ context }}{% else %}There is no context.{% endif %}
-"""
-
 
 @pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.name)
 def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Family, JudgeTokenizer]:
@@ -111,17 +97,6 @@ def test_all_prompts_of_a_rubric_begin_alike_and_the_case_comes_last(judge: tupl
         assert len(commonprefix([one, two])) > 0.8 * len(one)  # noqa: RUF071
 
 
-def test_the_template_chooses_by_what_is_there(judge: tuple[Family, JudgeTokenizer]) -> None:
-    writer = writer_for(judge, parse_rubric(BRANCHING, "branching.prompty"))
-    decode = judge[1].grammar_tokenizer.decode_bytes
-
-    def text(question: str, context: str) -> str:
-        return decode(list(written(writer, {"question": question, "context": context}).ids)).decode()
-
-    assert "There is no context." in text("a", "")
-    assert "Context: c" in text("a", "c")
-
-
 def test_one_case_that_fails_leaves_the_others(judge: tuple[Family, JudgeTokenizer]) -> None:
     rubric = load_rubric("pathway-answer")
     whole = dict.fromkeys(rubric.inputs, "fine")
@@ -130,11 +105,6 @@ def test_one_case_that_fails_leaves_the_others(judge: tuple[Family, JudgeTokeniz
     assert [type(prompt) for prompt in found] == [Prompt, MissingInput, MissingInput, Prompt]
     assert found[3].ids != found[0].ids  # type: ignore[union-attr]
     assert found[3] == writer_for(judge, rubric).write([cases[3]])[0]
-
-
-def test_empty_is_judged_where_the_rubric_says_so(judge: tuple[Family, JudgeTokenizer]) -> None:
-    rubric = load_rubric("groundedness")
-    assert written(writer_for(judge, rubric), {"query": "q", "response": "r", "context": ""})
 
 
 def test_a_long_prompt_fails_with_both_numbers_or_is_cut_and_marked(judge: tuple[Family, JudgeTokenizer]) -> None:

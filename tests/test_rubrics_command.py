@@ -135,12 +135,6 @@ def test_what_the_prompt_leaves_open_is_a_line_to_complete(run: Run, tmp_path: P
     assert said.code == 2 and line in said.err
 
 
-def test_a_line_that_may_add_a_value_is_shown(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "p.txt").write_text('Rate {answer}. Use null for spam.\nReturn JSON: {"score": <1-5>}\n')
-    said = run("rubrics", "adopt", "p.txt")
-    assert said.code == 2 and "'Rate {{ answer }}. Use null for spam.'" in said.err and "'score: 1-5 ?'" in said.err
-
-
 def test_a_mark_of_another_tool_is_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("Q: {question}\nA: %s\n")
     said = run("rubrics", "adopt", "p.txt", "--fields", "score: 1-5")

@@ -10,7 +10,7 @@ from openpyxl.styles import Font, PatternFill
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.tables import add_columns, write_table
+from pathway_local.sheets.tables import add_columns
 from pathway_local.sheets.workbook import WIDTH
 from pathway_local.verdict import Value
 
@@ -62,12 +62,6 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes("question\tanswer\né\t😀\n".encode(codec))
     assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t2\t'=2\n".encode(codec)
-
-
-def test_a_file_of_programs_is_not_copied(tmp_path: Path) -> None:
-    write_table(tmp_path / "a.parquet", ["question", "answer"], [{"question": "q", "answer": "a"}])
-    with pytest.raises(UsageError, match="columns can't be added to"):
-        copied(tmp_path / "a.parquet")
 
 
 def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:

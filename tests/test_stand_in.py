@@ -45,7 +45,7 @@ def answer(
     return "\n".join(sentences)
 
 
-PEOPLE = {"ann": near("ann"), "bob": near("bob")}
+PEOPLE, MODELS = {"ann": near("ann"), "bob": near("bob")}, {"judge": TRUE, "judge-2": near("judge")}
 
 
 @pytest.mark.parametrize(
@@ -91,18 +91,10 @@ def test_people_who_disagree_come_first(tmp_path: Path) -> None:
     [
         ({"judge": TRUE, "ann": near("ann")}, "", "only ann is compared"),
         ({"judge": TRUE, **PEOPLE}, "bob", "only bob is compared"),
-        (
-            {"judge": TRUE, "judge-2": near("judge")},
-            "",
-            "No people have scored, so nothing here shows whether judge and j",
-        ),
+        (MODELS, "", "No people have scored, so nothing here shows whether judge and j"),
         (PEOPLE, "", "No judge has scores here: these figures are about ann and bob alone."),
         ({"judge": TRUE, **PEOPLE}, "judge", "judge is a judge, so nothing here shows whether judges can stand in"),
-        (
-            {"judge": TRUE, "judge-2": near("judge")},
-            "judge",
-            "judge is a judge, so nothing here shows whether judge-2 can stand in for people.",
-        ),
+        (MODELS, "judge", "judge is a judge, so nothing here shows whether judge-2 can stand in for people."),
     ],
 )
 def test_what_is_missing_is_said(tmp_path: Path, given: dict[str, np.ndarray], against: str, told: str) -> None:

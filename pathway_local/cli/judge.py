@@ -3,18 +3,19 @@
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.options import App, option, options_of
-from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
-from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk, tell
+from pathway_local.cli.terminal import SOME_FAILED, STDERR, data, notice, talk, tell
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
@@ -23,6 +24,7 @@ from pathway_local.judging.dry_run import JudgeForecast, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, read_plan
+from pathway_local.judging.progress import Progress
 from pathway_local.results.analysis import found_by
 from pathway_local.results.summary import ANALYSIS
 from pathway_local.results.table import unasked
@@ -32,7 +34,48 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
-from pathway_local.system.private_process import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED, STOPPING, heeded_of
+from pathway_local.system.shipped import with_pages
+
+
+class JobProgress(Progress):
+    """The progress of a command, on stderr; nothing with --quiet."""
+
+    def __init__(self) -> None:
+        super().__init__(STDERR, with_pages, changes=talk.is_terminal)
+        self.signal = 0
+
+    def stopped(self) -> bool:
+        """Whether a signal asked the job to end."""
+        return bool(self.signal)
+
+    def stop(self, number: int) -> None:
+        """Ask the job to end because of this signal, and say so above the line of progress."""
+        self.signal = number
+        self._write("stopping: verdicts so far are kept; interrupt again to stop at once", whole=True)
+
+    def _write(self, text: str, *, whole: bool = False) -> None:
+        if not talk.errors_only:
+            super()._write(text, whole=whole)
+
+
+@contextmanager
+def listening(progress: JobProgress) -> Iterator[None]:
+    """End the job in the block cleanly at the first SIGINT, SIGTERM or SIGHUP, and at once at the second."""
+
+    def heard(number: int, _: FrameType | None) -> None:
+        if progress.signal:
+            raise KeyboardInterrupt
+        progress.stop(number)
+
+    before = {number: signal.signal(number, heard) for number in heeded_of(STOPPING)}
+    try:
+        yield
+    finally:
+        progress.end()
+        for number, handler in before.items():
+            # After a request to stop, the command only has to report where it stands: a third signal must not cut that.
+            signal.signal(number, signal.SIG_IGN if progress.signal else handler)
 
 
 def show_dry_run(found: Sequence[JudgeForecast]) -> None:

@@ -10,10 +10,9 @@ import typer
 
 from pathway_local.cli.case_files import choose, close_off, example, first_rows, opening
 from pathway_local.cli.command_line import command_of
-from pathway_local.cli.judge import heeded
+from pathway_local.cli.judge import JobProgress, heeded
 from pathway_local.cli.new_rubric import new
 from pathway_local.cli.options import App, Lang, options_of
-from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, talk
 from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, UsageError, WeightsMissing

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.results.table import Cell, Column, Level, Names, Table
+from pathway_local.results.table import Cell, Level, Names, Table
 from pathway_local.sheets.tables import write_table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.verdict import Value
@@ -65,10 +65,8 @@ def write_tables(path: Path, tables: Sequence[Table], labels: Mapping[str, str],
     """
     rows = [line for table in tables for line in _lines(table, labels)]
     named = dict.fromkeys(name for row in rows for name in row)
-    columns = [
-        *(name for name in named if name not in (*ENDS, CAUTION)),
-        *(name for name in (*ENDS, CAUTION) if name in named),
-    ]
+    last = (*ENDS, CAUTION)
+    columns = [*(name for name in named if name not in last), *(name for name in last if name in named)]
     write_table(path, columns, rows, title="figures", force=force)
 
 
@@ -76,7 +74,7 @@ def _lines(table: Table, labels: Mapping[str, str]) -> Iterator[dict[str, Value]
     estimates = table.of_kind("estimate")
     for row in table.rows:
         caution = _caution(table, row, labels)
-        shared = {"table": table.key, **_words(table.about), **_words(_beside(row, estimates))}
+        shared = {"table": table.key, **_words(table.about), **_words(row)}
         if not estimates:
             yield shared | caution
         for column in estimates:
@@ -88,10 +86,6 @@ def _lines(table: Table, labels: Mapping[str, str]) -> Iterator[dict[str, Value]
 def _caution(table: Table, row: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str, Value]:
     named = [name for name in dict.fromkeys(table.raters_in(row)) if name in labels]
     return {CAUTION: "; ".join(f"{name}: {labels[name]}" for name in named)} if named else {}
-
-
-def _beside(row: Mapping[str, Cell], estimates: Sequence[Column]) -> Mapping[str, Cell]:
-    return {name: cell for name, cell in row.items() if name not in {column.name for column in estimates}}
 
 
 def _words(values: Mapping[str, object]) -> dict[str, Value]:

@@ -74,15 +74,6 @@ class CaseTable:
         return list(dict.fromkeys(each.caution for row in self.rows for each in row.voices if each and each.caution))
 
 
-@dataclass(frozen=True, slots=True)
-class Cards:
-    """The cases of one list, and the levels of its score in words."""
-
-    title: str
-    levels: tuple[tuple[str, str], ...]
-    table: CaseTable
-
-
 def voice(said: Said, rubric: Rubric, say: Language, score: str = "") -> Voice:
     """Return what a rater said as a page shows it, of the scores this one alone if one is given."""
     who = outside(said.rater, 120), say.word(said.kind), caution(said.rater, said.caution, say)
@@ -177,10 +168,11 @@ def reading_page(run: str, lists: Sequence[ReadingList], columns: Sequence[str],
     )
 
 
-def _cards(lists: Sequence[ReadingList], say: Language, columns: Sequence[str]) -> Iterator[Cards]:
+def _cards(lists: Sequence[ReadingList], say: Language, columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """Yield the cases of each list, and the levels of its score in words."""
     for number, each in enumerate(lists, 1):
         title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
         declared = each.rubric.format.scores[each.score].levels if each.score else {}
         levels = tuple((str(value), outside(label)) for value, label in declared.items())
         rows = [(case, each.rubric, f"#case-{number}-{place}") for place, case in enumerate(each.cases, 1)]
-        yield Cards(title, levels, case_table(rows, columns, say, score=each.score))
+        yield {"title": title, "levels": levels, "table": case_table(rows, columns, say, score=each.score)}

@@ -161,32 +161,16 @@ class Part:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a page with a title of its own; `lines` hold for all of its parts."""
-
-    id: str
-    title: str
-    lead: str
-    parts: tuple[Part, ...]
-    lines: tuple[str, ...]
-
-
-def sections(tables: Sequence[Table], say: Language) -> list[Section]:
-    """The tables by section, in the order in which these come first."""
-    keys = dict.fromkeys(table.section or table.key for table in tables)
-    return [_section(key, [each for each in tables if (each.section or each.key) == key], say) for key in keys]
-
-
-def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
-    title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
-    lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
-    parts = [
-        part_of(heading, list(together), say)
-        for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
-    ]
-    alike = [line for line in parts[0].lines if len(parts) > 1 and all(line in each.lines for each in parts)]
-    return Section(key, title, lead, tuple(_without_repeats(parts, alike)), tuple(alike))
+def sections(tables: Sequence[Table], say: Language) -> Iterator[dict[str, object]]:
+    """Yield the tables by section, in the order in which these come first; `lines` hold for all parts of one."""
+    for key in dict.fromkeys(table.section or table.key for table in tables):
+        own = [table for table in tables if (table.section or table.key) == key]
+        title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
+        lead = say.text("leads", key, own[0].about) if say.has("leads", key) else ""
+        together = groupby(own, lambda each: " ".join(str(each.about[name]) for name in each.heading))
+        parts = [part_of(heading, list(found), say) for heading, found in together]
+        alike = [line for line in parts[0].lines if len(parts) > 1 and all(line in each.lines for each in parts)]
+        yield {"id": key, "title": title, "lead": lead, "parts": [*_without_repeats(parts, alike)], "lines": alike}
 
 
 def _without_repeats(parts: Sequence[Part], alike: Sequence[str]) -> Iterator[Part]:

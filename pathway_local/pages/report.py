@@ -43,7 +43,9 @@ def report_page(
         warnings=told[:MOST_WARNINGS],
         further=told[MOST_WARNINGS:],
         facts=list(_facts(found, say)),
-        sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
+        sections=sorted(
+            sections(found.tables, say), key=lambda each: each["id"] == "failures"
+        ),  # what failed comes last
         provenance=list(_provenance(found, say, command)) if has_appendix else [],
     )
 

@@ -6,8 +6,7 @@ from heapq import nsmallest
 
 from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName, UsageError
-from pathway_local.probes.probe_list import PROBES, Probe
-from pathway_local.probes.subject import Role, Subject, roles_of
+from pathway_local.probes.probe_list import PROBES, Probe, Role, Subject, roles_of
 from pathway_local.rubrics.rubric import Rubric
 
 BASES = {"gold": "ideal", "stranger": "other"}

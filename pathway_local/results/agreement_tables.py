@@ -16,7 +16,8 @@ from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.coefficients import Coefficient, coefficients, confusion
+from pathway_local.statistics.coefficients import coefficients, confusion
+from pathway_local.statistics.jackknife import Coefficient
 from pathway_local.verdict import plain
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pathway_local.case import hash_by_input, rank
 from pathway_local.errors import UsageError
-from pathway_local.probes.subject import roles_of
+from pathway_local.probes.probe_list import roles_of
 from pathway_local.rater import JUDGES
 from pathway_local.results.analysis import Against, Cluster
 from pathway_local.results.consensus import people_say

@@ -181,13 +181,6 @@ class BadAnswers:
                 else:
                     yield row | {"group": group}
 
-    def mean(self, place: int, inside: BoolArray | None = None) -> Estimate:
-        """The mean of a rater's scores, of all cases or those inside."""
-        scores = self.matrix.on_scale[:, place]
-        such, levels = np.isfinite(scores) if inside is None else np.isfinite(scores) & inside, self.matrix.levels
-        clusters = None if self.clusters is None else self.clusters[such]
-        return scale_mean(scores[such], [*map(float, levels)], clusters)
-
     def answers(self, rows: Sequence[Row]) -> Iterator[Note]:
         """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
         for number, row in enumerate(rows):
@@ -216,13 +209,6 @@ class BadAnswers:
         elif judges and isinstance(self.design, LabelDesign) and not self.matrix.nominal:
             told = SampledLabels(self.whole, self.people, self.design).missing(judges)
             yield from (note for note in told if note.kind == "warning")
-
-    def left_out(self, rows: Sequence[Row]) -> Iterator[Note]:
-        """Yield a note for each judge whose figures are about some of the cases alone."""
-        for row in rows:
-            if row["cases"] != len(self.labels):
-                told = {"judge": row["rater"], "cases": row["cases"], "every": len(self.labels)}
-                yield Note("bad_about", told, "note")
 
     @property
     def named(self) -> str:
@@ -264,7 +250,10 @@ def bad_table(
         if each.hidden:
             left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
             notes.append(Note("hidden_groups", left_out))
-        notes += [*each.cautions(judges), *each.left_out(told[-1][1])]
+        notes += each.cautions(judges)
+        for row in told[-1][1]:  # some figures are about some of the cases alone
+            about = {"judge": row["rater"], "cases": row["cases"], "every": len(each.labels)}
+            notes += [Note("bad_about", about, "note")] if row["cases"] != len(each.labels) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
@@ -309,11 +298,13 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
 
 def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
     """How good each value of the column `by` is, or all cases, by a rater's column."""
-    matrix = found.matrix
-    codes, names = matrix.codes(by) if by else (np.empty(0), ())
+    matrix, scores = found.matrix, found.matrix.on_scale[:, first]
+    codes, names = matrix.codes(by) if by else (np.zeros(len(scores)), ("",))
     made = [row for row in found.rows([first], by) if not by or "group" in row]
     for row in made:
-        row["mean"] = found.mean(first, np.asarray(codes == names.index(str(row["group"]))) if by else None)
+        such = np.isfinite(scores) & (codes == names.index(str(row.get("group", ""))))
+        clusters = None if found.clusters is None else found.clusters[such]
+        row["mean"] = scale_mean(scores[such], matrix.scale, clusters)
     shown = [row.get("bad_by_people") for row in made]
     corrected = any(isinstance(one, Estimate) and isinstance(one.value, float) for one in shown)
     columns = [*([Column("group")] if by else []), COLUMNS[0], COLUMNS[2 if corrected else 1]]

@@ -276,9 +276,9 @@ class _Compared:
         people = mean_of_people(_given(self.matrix, labels))[kept]
         # How many cases of its stratum a labelled one stands for.
         weights = np.where(labels.random, stratum_weights(labels.design.strata, within, labels.random), 1.0)[kept]
-        found = corrected_difference(scores[kept], people, first[kept], shares, weights, clusters[kept])
+        effect, sides = corrected_difference(scores[kept], people, first[kept], shares, weights, clusters[kept])
         told, rated = labels.design.sample.seed, int(labels.rated[kept].sum())
-        return Difference(number, found.corrected, seed=told, labels=found.labels, rated=rated)
+        return Difference(number, effect, seed=told, labels=sides, rated=rated)
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:

@@ -125,8 +125,8 @@ def _opposed(scores: FloatArray, clusters: IntArray | None) -> bool:
     own = scores[both]
     if len(own) < LEAST_ALIKE or np.prod(own - own.mean(axis=0), axis=1).sum() >= 0:  # nearly all pairs end here
         return False
-    figure = {"spearman": COEFFICIENTS["spearman"].of(())}
-    found = estimates(figure, own, None if clusters is None else clusters[both])["spearman"]
+    figure, own_clusters = {"spearman": COEFFICIENTS["spearman"]}, None if clusters is None else clusters[both]
+    found = estimates(figure, own, (), own_clusters)["spearman"]
     if isinstance(found.value, Undefined):
         return False
     return found.interval.high < 0 if isinstance(found.interval, Interval) else found.value < EXACTLY

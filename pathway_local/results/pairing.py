@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.case import hash_by_input
-from pathway_local.probes.subject import roles_of
+from pathway_local.probes.probe_list import roles_of
 from pathway_local.results import MIN_GROUP
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores

@@ -16,6 +16,7 @@ from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
@@ -140,14 +141,27 @@ def _failed(matrices: Sequence[RatingsMatrix]) -> list[int]:
 
 def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Case]) -> dict[str, CaseToRead]:
     """What every rater said about these cases, by id, with their texts."""
-    kinds = {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric.name}
-    found: dict[str, CaseToRead] = {}
+    records: dict[str, list[Record]] = {}
     for record in data.outcomes(rubric.name, cases=wanted) if wanted else ():
-        known = found.get(record.case_id, CaseToRead(record.case_id, record.row, (), record.metadata))
-        label = data.labels.get(record.rater, "")
-        said = Said(record.rater, kinds[record.rater], record.outcome, record.case_hash, label)
-        found[record.case_id] = replace(known, said=(*known.said, said))
-    return {name: _with_text(data, rubric, case, texts) for name, case in found.items()}
+        records.setdefault(record.case_id, []).append(record)
+    found = {}
+    for name, own in records.items():
+        known = rubric.texts_of(texts[name]) if name in texts else None
+        found[name] = with_said(data, rubric, CaseToRead(name, own[0].row, (), own[0].metadata, known), own)
+    return found
+
+
+def with_said(data: Scores, rubric: Rubric, case: CaseToRead, records: Iterable[Record]) -> CaseToRead:
+    """The case with what raters said about it under a rubric, and whether it has other texts by now."""
+    kinds = {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric.name}
+    said = tuple(
+        Said(each.rater, kinds[each.rater], each.outcome, each.case_hash, data.labels.get(each.rater, ""))
+        for each in records
+    )
+    if case.texts is None:
+        return replace(case, said=said)
+    now = data.hash_of(rubric.texts_of(Case(case.case, case.texts)))
+    return replace(case, said=said, changed=any(each.about not in ("", now) for each in said))
 
 
 def reason_field(output_format: OutputFormat, score: str) -> str:
@@ -157,12 +171,3 @@ def reason_field(output_format: OutputFormat, score: str) -> str:
     behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
     before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
     return behind[0] if behind else before[-1] if before else ""
-
-
-def _with_text(data: Scores, rubric: Rubric, case: CaseToRead, known: Mapping[str, Case]) -> CaseToRead:
-    given = known.get(case.case)
-    if given is None:
-        return case
-    texts = rubric.texts_of(given)
-    now = data.hash_of(texts)
-    return replace(case, texts=texts, changed=any(said.about not in ("", now) for said in case.said))

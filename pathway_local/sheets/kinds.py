@@ -111,8 +111,8 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
     apply.
     """
     if path.name.startswith("~$"):
-        said = f"{path.name} holds no cases: it says that a program has {path.name[2:]} open"
-        raise CasesError(said, f"Name {path.name[2:]}, and close it there first if it has changed.")
+        said = f"{path.name} is no workbook, but Excel's mark that it has {path.name[2:]} open"
+        raise CasesError(said, f"Name {path.name[2:]}, and save it in Excel first if it has changed.")
     kind = kind_of(path)
     if kind is None:
         hint = f"Name a file that ends in one of these: {', '.join(KINDS)}."

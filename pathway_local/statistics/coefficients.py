@@ -8,18 +8,13 @@ not those that happen to occur. The first rater minus the second: a positive mea
 stricter.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, undefined_estimate
-from pathway_local.statistics.jackknife import Figure, estimates
-
-Levels = Sequence[float]
-Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
+from pathway_local.statistics.jackknife import Coefficient, Levels, estimates
 
 
 def spearman(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
@@ -119,40 +114,6 @@ def _level_counts(ratings: FloatArray) -> FloatArray:
     """Count the raters who gave each row each score that occurs, (rows, scores)."""
     values = np.unique(ratings[np.isfinite(ratings)])
     return np.stack([np.sum(ratings == value, axis=1) for value in values], axis=1).astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """One figure of agreement.
-
-    `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
-    where a score is no level of the scale. It is one `of_pairs`, or of any number of raters. `reading` is one sentence
-    for laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one with `chance` corrects for
-    it.
-    """
-
-    name: str
-    label: str
-    scale: Literal["nominal", "ordinal", "interval"]
-    reading: str
-    measure: Measure
-    needs_levels: bool = True
-    of_pairs: bool = True
-    bounds: Callable[[Levels], tuple[float, float]] = lambda _levels: (-1.0, 1.0)
-    needs: int = 2
-    share: bool = False
-    chance: bool = False
-
-    def of(self, levels: Levels, *, nominal: bool = False) -> Figure:
-        """The figure on a scale with these levels."""
-        low, high = self.bounds(levels)
-        chance = ("nominal" if nominal else "ordinal") if self.chance else ""
-        measure = partial(_bound, self.measure, levels)
-        return Figure(measure, low, high, self.needs, self.share, chance)
-
-
-def _bound(measure: Measure, levels: Levels, ratings: FloatArray, weights: FloatArray) -> FloatArray:
-    return measure(ratings, weights, levels)
 
 
 def off_scale(scores: FloatArray, values: Levels) -> str:
@@ -270,8 +231,9 @@ def agreement_figures(
     wanted = coefficients(of_pairs=of_pairs, nominal=nominal, levels=len(levels))
     used = np.isfinite(scores).sum(axis=1) >= 2
     found = {each.name: undefined_estimate(off) for each in wanted if off and each.needs_levels}
-    usable = {each.name: each.of(levels, nominal=nominal) for each in wanted if each.name not in found}
-    found |= estimates(usable, scores[used], None if clusters is None else clusters[used])
+    usable = {each.name: each for each in wanted if each.name not in found}
+    own = None if clusters is None else clusters[used]
+    found |= estimates(usable, scores[used], levels, own, nominal=nominal)
     return {each.name: found[each.name] for each in wanted}
 
 

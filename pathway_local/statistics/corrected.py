@@ -257,14 +257,6 @@ def corrected_share(
     return Estimate(value, wilson(value, cases, int(labelled.sum())))
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedDifference:
-    """First minus second as people would score them; `labels` are counted on each side."""
-
-    labels: tuple[int, int]
-    corrected: Effect
-
-
 def corrected_difference(
     judge: FloatArray,
     people: FloatArray,
@@ -272,8 +264,8 @@ def corrected_difference(
     shares: FloatArray,
     weights: FloatArray,
     clusters: IntArray,
-) -> CorrectedDifference:
-    """The difference of the two means that people would give; each array is (cases,).
+) -> tuple[Effect, tuple[int, int]]:
+    """First minus second as people would score them, and the labels of each side; each array is (cases,).
 
     `judge` has no gaps, `people` NaN where there is no label. `shares` add up to 1 on each side and say how much a case
     counts, `weights` are 1/probability of being labelled. Cases with the same code of `clusters` (both answers to a
@@ -285,7 +277,7 @@ def corrected_difference(
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
     if min(counts) < FEWEST:
         few = Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
-        return CorrectedDifference(counts, Effect(None, missing=few))
+        return Effect(None, missing=few), counts
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
     heavy, y = np.where(labelled, shares * weights, 0.0), np.where(labelled, people, 0.0)
     columns = (heavy * (y - slopes * judge), heavy * slopes, heavy, shares * judge, shares)
@@ -296,7 +288,7 @@ def corrected_difference(
         missing = "people's labels do not vary"
     if (many := len(np.unique(codes[labelled]))) < FEWEST:
         missing = Reason("the labels come from {clusters} clusters, under {fewest}", clusters=many, fewest=FEWEST)
-    return CorrectedDifference(counts, Effect(found.value, missing=missing) if missing else found)
+    return Effect(found.value, missing=missing) if missing else found, counts
 
 
 def _difference(sums: FloatArray) -> FloatArray:

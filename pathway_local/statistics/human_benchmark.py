@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, off_scale
+from pathway_local.statistics.coefficients import COEFFICIENTS, off_scale
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate, with_names
-from pathway_local.statistics.intervals import LEVEL, Standing, standing
-from pathway_local.statistics.jackknife import Figure, Rows, estimates, value_of
+from pathway_local.statistics.intervals import LEVEL, UNBOUNDED, Standing, standing
+from pathway_local.statistics.jackknife import Coefficient, Levels, Rows, estimates, value_of
 
 OTHERS, PEOPLE = "the mean of the other people", "the people"
 SIDES = ("first", "second")
@@ -105,32 +105,31 @@ class _Compared:
         side without a counterpart still has a figure of its own. The difference's interval is at this level.
         """
         reasons = [[self._why_missing(rater, target) for rater in raters] for *raters, target in tests]
-        both, found = [not any(own) for own in reasons], dict[str, Figure]()
+        both, found = [not any(own) for own in reasons], dict[str, Coefficient]()
         for side, name in enumerate(SIDES):
             usable = both if any(both) else [not own[side] for own in reasons]
             pairs = [(test[side], test[2]) for test, used in zip(tests, usable, strict=True) if used]
             found |= {name: self._mean(pairs)} if pairs else {}
-        shown = estimates(found, self.scores, clusters)
+        shown = estimates(found, self.scores, self.levels, clusters)
         if len(found) == len(SIDES):
-            shown |= estimates({"difference": _less(*found.values())}, self.scores, clusters, level)
+            shown |= estimates({"difference": _less(*found.values())}, self.scores, self.levels, clusters, level)
         why = [reasons[0][side] if reasons else "there are no people" for side in range(len(SIDES))]
         missing = zip((*SIDES, "difference"), (*why, why[0] or why[1]), strict=True)
         first, second, apart = (shown.get(name) or undefined_estimate(reason) for name, reason in missing)
         return Contrast(first, second, apart, standing(apart.interval, margin))
 
-    def _mean(self, pairs: Sequence[tuple[int, int]]) -> Figure:
+    def _mean(self, pairs: Sequence[tuple[int, int]]) -> Coefficient:
         """The figure averaged over these pairs of columns."""
 
-        def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
+        def measure(rows: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
             found = []
             for both in (rows[:, pair] for pair in pairs):
                 kept = np.isfinite(both).all(axis=1)
-                found.append(self.coefficient.measure(both[kept], weights[:, kept], self.levels))
+                found.append(self.coefficient.measure(both[kept], weights[:, kept], levels))
             mean: FloatArray = np.mean(found, axis=0)
             return mean
 
-        one = self.coefficient.of(self.levels)
-        return replace(one, measure=measure, needs=1, share=False, chance="")
+        return replace(self.coefficient, measure=measure, needs=1, share=False, chance=False)
 
     def _why_missing(self, rater: int, target: int) -> str:
         """Why a column has no figure; empty if it has one."""
@@ -138,12 +137,12 @@ class _Compared:
         both = both[np.isfinite(both).all(axis=1)]
         if off := off_scale(both, self.levels) if self.coefficient.needs_levels else "":
             return off
-        value = value_of(self.coefficient.of(self.levels), Rows.of(both))
+        value = value_of(self.coefficient, Rows.of(both), self.levels)
         return with_names(value.reason, self.names[rater], self.against) if isinstance(value, Undefined) else ""
 
 
-def _less(first: Figure, second: Figure) -> Figure:
-    def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
-        return first.measure(rows, weights) - second.measure(rows, weights)
+def _less(first: Coefficient, second: Coefficient) -> Coefficient:
+    def measure(rows: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
+        return first.measure(rows, weights, levels) - second.measure(rows, weights, levels)
 
-    return replace(first, measure=measure, least=-np.inf, most=np.inf)
+    return replace(first, measure=measure, bounds=lambda _levels: UNBOUNDED)

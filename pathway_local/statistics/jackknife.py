@@ -1,15 +1,17 @@
 """The interval engine: the jackknife over clusters of cases, for any figure of weighed rows of scores.
 
-A figure is a function of ratings (rows, raters) and weights (R, rows): how often each row counts in each of R
-weightings. It gives R numbers, NaN for weights that define none. Cases with the same scores are one row, so 100,000
-cases of two raters on five levels are 25 rows, and leaving clusters out is a product of cluster weights and counts.
+A figure is a function of ratings (rows, raters), of weights (R, rows), which say how often each row counts in each of R
+weightings, and of the levels of the scale. It gives R numbers, NaN for weights that define none. Cases with the same
+scores are one row, so 100,000 cases of two raters on five levels are 25 rows, and leaving clusters out is a product of
+cluster weights and counts.
 
 Raters are held fixed: clusters of cases are left out, never people or judges, so the intervals speak of these
 raters on other cases like these.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +20,6 @@ from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
     IntArray,
-    Interval,
     Reason,
     Undefined,
     undefined_estimate,
@@ -36,20 +37,31 @@ RARE = 10
 """Cases that each side of the scale needs: with fewer, intervals of kappa and alpha hold the truth in 70 to 90%."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What the engine must know of a figure: how to measure it, its bounds, and the fewest cases that define it.
+Levels = Sequence[float]
+Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
 
-    A `share` is one of cases. One with a scale of `chance`, "nominal" or "ordinal", corrects for it, and needs cases on
-    both sides of that scale.
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One figure of agreement: how to name, read and measure it.
+
+    `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
+    where a score is no level of the scale. It is one `of_pairs`, or of any number of raters. `reading` is one sentence
+    for laymen. `bounds` are its ends, given the levels, and it `needs` so many cases. A `share` is one of cases. One
+    with `chance` corrects for it, and needs cases on both sides of the scale.
     """
 
-    measure: Callable[[FloatArray, FloatArray], FloatArray]
-    least: float = -np.inf
-    most: float = np.inf
-    needs: int = 1
+    name: str
+    label: str
+    scale: Literal["nominal", "ordinal", "interval"]
+    reading: str
+    measure: Measure
+    needs_levels: bool = True
+    of_pairs: bool = True
+    bounds: Callable[[Levels], tuple[float, float]] = lambda _levels: (-1.0, 1.0)
+    needs: int = 2
     share: bool = False
-    chance: str = ""
+    chance: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,49 +114,54 @@ class Rows:
 
 
 def estimates(
-    figures: Mapping[str, Figure], scores: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
+    figures: Mapping[str, Coefficient],
+    scores: FloatArray,
+    levels: Levels,
+    clusters: IntArray | None = None,
+    level: float = LEVEL,
+    *,
+    nominal: bool = False,
 ) -> dict[str, Estimate]:
     """All figures of scores (cases, raters) with intervals, by the jackknife over clusters, or GROUPS groups of more.
 
     Kott (2001). Shares have Wilson's interval, figures with bounds the t interval of their log-odds.
     """
     rows = Rows.of(scores, clusters)
-    whole = {name: value_of(figure, rows) for name, figure in figures.items()}
+    whole = {name: value_of(figure, rows, levels) for name, figure in figures.items()}
     known = {name: figure for name, figure in figures.items() if not isinstance(whole[name], Undefined)}
     left = {name: np.empty(0) for name in known}
     if rows.clusters > 1 and known:
-        some = [{name: each.measure(rows.scores, part) for name, each in known.items()} for part in rows.left_out()]
+        some = [
+            {name: each.measure(rows.scores, part, levels) for name, each in known.items()} for part in rows.left_out()
+        ]
         left = {name: np.concatenate([each[name] for each in some]) for name in known}
+    few = rare(rows.scores, rows.counts, nominal=nominal) < RARE
     found = {}
     for name, value in whole.items():
         if isinstance(value, Undefined):
             found[name] = undefined_estimate(value.reason)
+        elif known[name].chance and few:
+            reason = Reason("under {fewest} cases are on the rarer side of the scale", fewest=RARE)
+            found[name] = Estimate(value, Undefined(reason))
+        elif known[name].share:
+            hits = np.concatenate([known[name].measure(rows.scores, part, levels) for part in rows.alone()])
+            found[name] = Estimate(value, share(hits[rows.kind], rows.codes).interval)
         else:
-            found[name] = Estimate(value, _interval(figures[name], value, left[name], rows, level))
+            effect, _ = jackknifed(value, left[name], rows.clusters)
+            found[name] = effect.estimate(level, known[name].bounds(levels))
     return found
 
 
-def value_of(figure: Figure, rows: Rows) -> float | Undefined:
+def value_of(figure: Coefficient, rows: Rows, levels: Levels) -> float | Undefined:
     """The figure of these rows, or why it has none."""
     if rows.cases < max(figure.needs, 1):
         return Undefined("there is only one case" if rows.cases else "there is no case to compare")
-    value = float(figure.measure(rows.scores, rows.counts[None, :])[0])
-    if np.isfinite(value):
-        return value
-    return Undefined(why_constant([scores[np.isfinite(scores)] for scores in rows.scores.T]))
+    value = float(figure.measure(rows.scores, rows.counts[None, :], levels)[0])
+    given = [scores[np.isfinite(scores)] for scores in rows.scores.T]
+    return value if np.isfinite(value) else Undefined(why_constant(given))
 
 
-def _interval(figure: Figure, value: float, left: FloatArray, rows: Rows, level: float) -> Interval | Undefined:
-    if figure.chance and rare(rows.scores, rows.counts, figure.chance) < RARE:
-        return Undefined(Reason("under {fewest} cases are on the rarer side of the scale", fewest=RARE))
-    if figure.share:
-        hits = np.concatenate([figure.measure(rows.scores, part) for part in rows.alone()])
-        return share(hits[rows.kind], rows.codes).interval
-    effect, _ = jackknifed(value, left, rows.clusters)
-    return effect.estimate(level, (figure.least, figure.most)).interval
-
-
-def rare(scores: FloatArray, counts: FloatArray, scale: str) -> float:
+def rare(scores: FloatArray, counts: FloatArray, *, nominal: bool) -> float:
     """The cases on the rarer side of the scale where one cut divides the scores of rows most evenly.
 
     A cut of an ordinal scale lies between two levels, one of a nominal scale sets one level apart. Scores count as so
@@ -153,7 +170,7 @@ def rare(scores: FloatArray, counts: FloatArray, scale: str) -> float:
     given = np.isfinite(scores)
     levels, place = np.unique(scores[given], return_inverse=True)
     held = np.bincount(place.reshape(-1), np.broadcast_to(counts[:, None], scores.shape)[given], len(levels))
-    sides = held if scale == "nominal" else np.cumsum(held)[:-1]
+    sides = held if nominal else np.cumsum(held)[:-1]
     evenest = np.minimum(sides, held.sum() - sides).max(initial=0.0)
     return float(evenest * counts.sum() / max(held.sum(), 1.0))
 

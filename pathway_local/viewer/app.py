@@ -8,12 +8,11 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from pathway_local import __version__
-from pathway_local.case import Case, fingerprint
 from pathway_local.errors import PathwayError
 from pathway_local.pages.cards import Voice, case_table, voice
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
-from pathway_local.results.reading_list import CaseToRead
+from pathway_local.results.reading_list import CaseToRead, with_said
 from pathway_local.results.table import score_title
 from pathway_local.viewer.verdicts import FAILURES, GROUP, KIND, ORDERS, PAGE, VERDICTS, Selection, Verdicts
 from pathway_local.words.language import ENGLISH, Language
@@ -148,7 +147,7 @@ class Viewer:
             last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
             rows = [(case, rubric, f"{self.folder}/case/{here}/{key}") for key, case, rubric in verdicts.page(page)]
-            several, has_texts = len(verdicts.rubrics) > 1, verdicts.texts is not None
+            several, has_texts = len(verdicts.data.rubrics) > 1, verdicts.texts is not None
             return self._page(
                 "table.html",
                 run=outside(verdicts.run.path.stem, 120),
@@ -188,16 +187,14 @@ class Viewer:
 
     def _judged(self, case: CaseToRead) -> Iterator[Judged]:
         """Yield what raters said of a case under each rubric, in the run's order."""
-        verdicts, say, inputs = self._verdicts, self._say, case.texts
-        order = list(verdicts.rubrics)
-        records = sorted(verdicts.run.records(cases=[case.case]), key=lambda record: order.index(record.rubric))
+        data, say = self._verdicts.data, self._say
+        order = list(data.rubrics)
+        records = sorted(self._verdicts.run.records(cases=[case.case]), key=lambda record: order.index(record.rubric))
         for name, own in groupby(records, key=lambda record: record.rubric):
-            rubric = verdicts.rubrics[name]
-            said = verdicts.to_read(case, rubric, list(own)).said
-            now = fingerprint(verdicts.run.key, rubric.texts_of(Case(case.case, inputs))) if inputs is not None else ""
-            changed = inputs is not None and any(each.about not in ("", now) for each in said)
-            note = say("changed_texts") if changed else ""
-            yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in said))
+            rubric = data.rubrics[name]
+            read = with_said(data, rubric, case, own)
+            note = say("changed_texts") if read.changed else ""
+            yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in read.said))
 
     def _chosen(self, number: str) -> Selection:
         if not 0 <= _number(number) < len(self._selections):
@@ -216,8 +213,8 @@ def _choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choic
     outcomes |= {f"{KIND}{kind}": say.word(kind) for kind in verdicts.failures}
     own = defaultdict(str, chosen)
     found = [
-        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.rubrics), own["rubric"]),
-        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), own["rater"]),
+        Choice("rubric", say.text("columns", "rubric", {}), _same(verdicts.data.rubrics), own["rubric"]),
+        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.data.raters), own["rater"]),
         Choice("level", say("view_score"), _levels(verdicts, say), own["level"]),
         Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, own["outcome"]),
         Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, own["mark"]),
@@ -236,7 +233,7 @@ def _same(values: Iterable[str]) -> dict[str, str]:
 
 def _levels(verdicts: Verdicts, say: Language) -> dict[str, str]:
     """Return the values of each score in words, with the score's title where there are several."""
-    every = [(rubric, *item) for rubric in verdicts.rubrics.values() for item in rubric.format.scores.items()]
+    every = [(rubric, *item) for rubric in verdicts.data.rubrics.values() for item in rubric.format.scores.items()]
     return {
         f"{name}={value:.15g}": (f"{score_title(rubric.name, name)}: " if len(every) > 1 else "")
         + say.levels(f"{value} {declared.levels.get(value, '')}".strip())

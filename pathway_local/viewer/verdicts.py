@@ -3,14 +3,12 @@
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from pathway_local.case import BadRow, Case
-from pathway_local.rater import Rater
-from pathway_local.results.reading_list import CaseToRead, Said
+from pathway_local.results.reading_list import CaseToRead, with_said
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import TEXTS_BY_NAME, Record
 from pathway_local.runs.run_file import RunFile
@@ -108,15 +106,12 @@ def _conditions(chosen: Selection, texts: CaseTexts | None) -> Iterator[tuple[st
 class Verdicts:
     """The verdicts of an open run.
 
-    `rubrics` and `raters` are the run's; `labels` are cautions about judges by name. A table can be limited to kinds of
-    `failures`, to `marks`, and to the values of the columns in `groups`. Read within `current`, since others may write.
+    `data` is the run as of the last change. A table can be limited to kinds of `failures`, to `marks`, and to the
+    values of the columns in `groups`. Read within `current`, since others may write.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
-        self.run, self.texts = run, texts
-        self.rubrics: dict[str, Rubric] = {}
-        self.raters: list[Rater] = []
-        self.labels: Mapping[str, str] = {}
+        self.run, self.texts, self.data = run, texts, Scores(run)
         self.failures: list[str] = []
         self.marks: list[str] = []
         self.groups: dict[str, list[str]] = {}
@@ -139,8 +134,7 @@ class Verdicts:
 
     def _refresh(self) -> None:
         rows = self.run.database.rows
-        self.rubrics, self.raters = self.run.rubrics(), [rater for _, rater in self.run.raters()]
-        self.labels = Scores(self.run).labels
+        self.data = Scores(self.run)
         self.failures = [kind for (kind,) in rows("SELECT DISTINCT failure_kind FROM current ORDER BY 1") if kind]
         self.marks = [mark for (mark,) in rows("SELECT DISTINCT value FROM current, json_each(marks) ORDER BY 1")]
         groups = defaultdict[str, list[str]](list)
@@ -172,18 +166,8 @@ class Verdicts:
         found = defaultdict[tuple[str, str], list[Record]](list)
         for record in self.run.records(cases=[case.case for case in cases.values()]):
             found[record.case_id, record.rubric].append(record)
-        rows = ((key, cases[key], self.rubrics[name]) for key, name in shown)
-        return [(key, self.to_read(case, own, found[case.case, own.name]), own) for key, case, own in rows]
-
-    def to_read(self, case: CaseToRead, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
-        """Return a case with what its raters said under a rubric, as pages draw it."""
-        kinds = {(rater.name, rater.rubric): rater.kind for rater in self.raters}
-        said = tuple(
-            Said(name, kinds[name, rubric.name], each.outcome, each.case_hash, self.labels.get(name, ""))
-            for each in records
-            for name in [each.rater]
-        )
-        return replace(case, said=said)
+        rows = ((key, cases[key], self.data.rubrics[name]) for key, name in shown)
+        return [(key, with_said(self.data, own, case, found[case.case, own.name]), own) for key, case, own in rows]
 
     def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
         """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""

@@ -173,9 +173,9 @@ class Language(Formatter):
         """The head of a column with the ends of these intervals."""
         return self("interval_head", level=self.level(*intervals))
 
-    def estimate(self, estimate: Estimate, *, percent: bool = False) -> str:
+    def estimate(self, estimate: Estimate) -> str:
         """The value and, in brackets, the ends of its interval, if it has one, with its level unless it is 95%."""
-        value, ends = self.value(estimate.value, percent=percent), self.ends(estimate.interval, percent=percent)
+        value, ends = self.value(estimate.value), self.ends(estimate.interval)
         if ends and self.level(estimate.interval) != self.level(LEVEL):
             ends = f"{self.interval_head(estimate.interval)} {ends}"
         return f"{value} ({ends})" if ends else value
