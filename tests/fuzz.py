@@ -16,10 +16,8 @@ mine:
   weights_gb: 16
   sha256: "0000000000000000000000000000000000000000000000000000000000000000"
   engine: {tensor_parallel_size: auto, max_num_seqs: 64}
-  sampling: {temperature: 0.6, top_p: 0.95}
   thinking: {start: "<think>", end: "</think>"}
   end_of_turn: ["<|im_end|>"]
-  variants: {small: {source: org/small, precision: int4, weights_gb: 5}}
 demo: {notes: changed}
 """
 

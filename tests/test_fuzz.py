@@ -63,6 +63,7 @@ def test_edited_rubrics(rubric: Read, name: str, seed: int) -> None:
 @fuzz
 @given(seeds)
 def test_edited_registries(registry: Read, seed: int) -> None:
+    assert not isinstance(registry(REGISTRY), PathwayError), "an edit of a wrong one would find little"
     registry(edited(REGISTRY, random.Random(seed)))
 
 
