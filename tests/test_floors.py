@@ -25,16 +25,16 @@ CEILINGS = {
     "judging": 2189,
     "statistics": 1715,
     "words": 211,
-    "ratings": 2304,
+    "ratings": 2285,
     "scores": 562,
     "results": 4427,
     "output": 747,
     "pages": 797,
     "viewer": 591,
     "checks": 394,
-    "api": 349,
+    "api": 338,
     "declare": 452,
-    "cli": 2619,
+    "cli": 2617,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
