@@ -21,7 +21,7 @@ from pathway_local.verdict import Score, Verdict
 PAGE = (Path(__file__).parents[1] / "docs" / "rubrics.md").read_text()
 FILES = dict(re.findall(r"^```text (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 NAMED = {
-    "skeleton.txt": ("Muddled", "Passable", "Clear"),
+    "skeleton.txt": ("Muddled", "Clear"),
     "own.prompty": ("misses it", "touches it", "fits"),
 }
 """The names that each file gives its levels, lowest first."""

@@ -101,7 +101,7 @@ def test_a_program_can_turn_core_dumps_off() -> None:
 
 @pytest.mark.parametrize("load", [pl.Run.open, pl.Rubric.load])
 def test_what_can_be_no_path_is_refused(load: Callable[[Any], object]) -> None:
-    for given, said in (("a\0b", "NUL"), (5, "is of type int"), (None, "is of type NoneType")):
+    for given, said in ((5, "is of type int"), (None, "is of type NoneType")):
         with pytest.raises(pl.UsageError, match=said):
             load(given)
 
@@ -230,10 +230,6 @@ def test_a_hostile_row_fails_alone(tmp_path: Path, engine: pl.Engine) -> None:
         ({"rubric": 5}, pl.UsageError, "a rubric is a int"),
         ({"rubric": Undocumented}, pl.RubricError, "the model Undocumented has no docstring"),
         ({"sed": 3}, pl.UsageError, "no option is called 'sed'"),
-        *(
-            ({name: "a\x00b"}, pl.UsageError, "'a\\x00b' holds a NUL")
-            for name in ("cases", "run", "rubric", "models", "judge")
-        ),
         ({"run": 5}, pl.UsageError, "a name or path is of type int"),
         ({"run": "/proc/a.run"}, pl.RunFileError, "/proc/a.run"),
         ({"map": "answer"}, pl.UsageError, "map answer is not INPUT=COLUMN"),

@@ -12,14 +12,13 @@ from typed_here import Run, typing_in
 from typed_here import rows as rows_of
 
 from pathway_local.case import Case
-from pathway_local.system.visible import visible
 from pathway_local.verdict import Failure, Score, Verdict
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202eback\u2028\nnote: all is well"
 CONTROL = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 IDS = [f"s-{number}{EVIL}" for number in range(24)]
 ANN, DEMO = f"ann{EVIL}", f"demo{EVIL}"
-COMMANDS = (
+ANALYSES = (
     ("summary",),
     ("summary", "--by", "bot", "--min-group", "1"),
     ("agreement", "--by", "bot", "--min-group", "1"),
@@ -28,6 +27,19 @@ COMMANDS = (
     ("compare", "--between", f"bot=a,b{EVIL}", "--pair-by", "asked", "--min-group", "1"),
     ("agreement", "--rater", f"nobody{EVIL}"),
     ("summary", "--by", f"missing{EVIL}"),
+)
+COMMANDS = (
+    *((name, f"{EVIL}.run", *options) for name, *options in ANALYSES),
+    ("runs", "audit", f"{EVIL}.run"),
+    ("import", f"{EVIL}.run", f"r{EVIL}.csv", "--kind", "human", "--rater", f"x{EVIL}"),
+    ("export", f"{EVIL}.run", "--out", f"{EVIL}.csv"),
+    ("export", f"{EVIL}.run", "--onto", f"r{EVIL}.csv", "--out", f"{EVIL}2.csv"),
+    ("rubrics", "show", f"p{EVIL}.txt"),
+    ("rubrics", "adopt", f"p{EVIL}.txt"),
+    ("judges", "show", f"{EVIL}"),
+    ("doctor", f"{EVIL}.run", "--judge", f"j{EVIL}"),
+    ("runs", "purge", f"{EVIL}.run", "--text", "--yes"),
+    ("summary", f"none{EVIL}.run"),
 )
 
 
@@ -49,47 +61,23 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: visible(" ".join(command)).replace(" ", "_")[:40])
-def test_no_command_prints_a_control_character(run: Run, command: tuple[str, ...]) -> None:
-    found = run(command[0], f"{EVIL}.run", *command[1:])
-    assert found.code in (0, 2), found
-    for line in (found.out + found.err).split("\n"):
-        assert not CONTROL.search(line), found
-        assert not line.startswith("note: all is well")
-    if found.code == 0 and command[-1] not in ("summary", "0"):
-        assert "\\x1b]0;owned" in found.out + found.err
-    as_json = run(command[0], f"{EVIL}.run", *command[1:], "--json")
-    assert not CONTROL.search(as_json.out.replace("\n", ""))
-
-
-def test_json_stands_for_the_same_text(run: Run) -> None:
-    assert ANN in {row["rater"] for row in rows_of(run("agreement", f"{EVIL}.run", "--json").out, "raters")}
-
-
-def test_other_commands_print_none_either(run: Run, tmp_path: Path) -> None:
+def test_no_command_prints_a_control_character(run: Run, tmp_path: Path) -> None:
     (tmp_path / f"r{EVIL}.csv").write_text(f"id,score{EVIL}\n{EVIL},4\n")
     (tmp_path / f"p{EVIL}.txt").write_text(f"Judge {{{{answer{EVIL}}}}}\n")
-    for command in (
-        ("runs", "audit", f"{EVIL}.run"),
-        ("import", f"{EVIL}.run", f"r{EVIL}.csv", "--kind", "human", "--rater", f"x{EVIL}"),
-        ("export", f"{EVIL}.run", "--out", f"{EVIL}.csv"),
-        ("export", f"{EVIL}.run", "--onto", f"r{EVIL}.csv", "--out", f"{EVIL}2.csv"),
-        ("rubrics", "show", f"p{EVIL}.txt"),
-        ("rubrics", "adopt", f"p{EVIL}.txt"),
-        ("judges", "show", f"{EVIL}"),
-        ("runs", "purge", f"{EVIL}.run", "--text", "--yes"),
-        ("summary", f"none{EVIL}.run"),
-    ):
+    for command in COMMANDS:
         found = run(*command)
-        assert found.code != 70
+        assert found.code != 70, (command, found)
         for line in (found.out + found.err).split("\n"):
             assert not CONTROL.search(line), (command, found)
             assert not line.startswith("note: all is well"), (command, found)
 
 
-def test_doctor_prints_none(run: Run, tmp_path: Path) -> None:
-    found = run("doctor", f"{EVIL}.run", "--judge", f"j{EVIL}")
-    assert not any(map(CONTROL.search, (found.out + found.err).split("\n")))
+def test_json_stands_for_the_same_text(run: Run) -> None:
+    for name, *options in ANALYSES:
+        shown, as_json = run(name, f"{EVIL}.run", *options), run(name, f"{EVIL}.run", *options, "--json")
+        assert shown.code in (0, 2) and not CONTROL.search(as_json.out.replace("\n", ""))
+        assert shown.code or options[-1:] == [] or "\\x1b]0;owned" in shown.out + shown.err
+    assert ANN in {row["rater"] for row in rows_of(run("agreement", f"{EVIL}.run", "--json").out, "raters")}
 
 
 def _ascii(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import Any, Literal, Self
 from weakref import finalize
 
-from pathway_local.api.rubric import Name, Rubric, check_names, in_python, path_text
+from pathway_local.api.rubric import Name, Rubric, in_python, path_text
 from pathway_local.api.run import Run
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
@@ -74,7 +74,6 @@ def judge(
     given = {**(engine.options if isinstance(engine, Engine) else {"engine": engine}), **options}
     with ExitStack() as kept:
         try:
-            check_names(cases, run, *options.values())
             sheet = sheet_or_path(cases)
             if run is None and isinstance(sheet, Path):
                 run = default_run(sheet)

@@ -17,18 +17,8 @@ from pathway_local.verdict import Number
 Name = str | os.PathLike[str]
 
 
-def check_names(*given: object) -> None:
-    """Raise UsageError if a name or path, also one in a list, holds a NUL character: no file's name can."""
-    for each in given:
-        if isinstance(each, list | tuple):
-            check_names(*each)
-        elif isinstance(each, str | os.PathLike) and "\0" in os.fsdecode(each):
-            raise UsageError(f"the name {os.fsdecode(each)!r} holds a NUL character", "No file's name can hold one.")
-
-
 def path_text(given: object) -> str:
     """Return the name or path that a program gave as a text. Raises UsageError for anything else."""
-    check_names(given)
     if not isinstance(given, str | os.PathLike):
         raise UsageError(f"a name or path is of type {type(given).__name__}", "Give a text or a Path.")
     return os.fsdecode(given)

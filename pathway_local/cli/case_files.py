@@ -91,15 +91,21 @@ def ask_columns(sheet: Sheet, error: ColumnsError) -> Mapping[str, str]:
     if not (error.missing and sys.stdin.isatty() and talk.is_terminal):
         raise error
     talk.say(str(error))
-    rows = first_rows(sheet)
-    chosen: dict[str, str] = {}
-    for name, columns in error.missing.items():
-        free = [column for column in columns if column not in chosen.values()]
-        question = terminal_words().text("start", "column", {"input": name})
-        place = choose(terminal_words(), question, [example(column, rows) for column in free])
-        chosen[name] = free[place - 1]
+    chosen = choose_columns(terminal_words(), error.missing, first_rows(sheet))
     options = " ".join(f"--map {shlex.quote(f'{name}={column}')}" for name, column in chosen.items())
     notice(f"next time, these options say the same: {options}")
+    return chosen
+
+
+def choose_columns(
+    say: Language, missing: Mapping[str, Sequence[str]], rows: Sequence[Mapping[str, str]], taken: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the column that the person chooses for each input, among its own that are not taken, and only once."""
+    chosen: dict[str, str] = {}
+    for name, columns in missing.items():
+        free = [column for column in columns if column not in (*taken, *chosen.values())]
+        question = say.text("start", "column", {"input": name})
+        chosen[name] = free[choose(say, question, [example(column, rows) for column in free]) - 1]
     return chosen
 
 

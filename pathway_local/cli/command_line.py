@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
-from pathway_local.cli.options import pasted
+from pathway_local.cli.options import App
 from pathway_local.cli.terminal import FAULT, FULL, complain, discard, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
@@ -81,18 +81,14 @@ EXIT_CODES = {
     130: "interrupted",
 }
 
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: "
+app = App(
+    "Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: "
     + ", ".join(f"{code} {says}" for code, says in EXIT_CODES.items())
     + ".",
-    epilog=pasted(
-        "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run", "pathway-local summary my.run"
-    ),
+    "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
+    "pathway-local summary my.run",
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

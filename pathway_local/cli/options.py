@@ -73,11 +73,11 @@ class App(typer.Typer):
     Help is plain: importing what draws Typer's boxes takes half a second.
     """
 
-    def __init__(self, says: str = "", *examples: str) -> None:
+    def __init__(self, says: str = "", *examples: str, **more: Any) -> None:
         # Without a callback, Typer would turn a group of a single command into that command.
         group: Any = {"cls": TyperGroup, "no_args_is_help": True, "callback": lambda: None}
         plain: Any = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
-        super().__init__(help=says, epilog=pasted(*examples), **plain, **group)
+        super().__init__(help=says, epilog=pasted(*examples), **plain, **group | more)
 
     def with_examples(
         self, *examples: str, name: str | None = None, given: Mapping[str, Parameter] = types.MappingProxyType({})

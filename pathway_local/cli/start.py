@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.case_files import choose, close_off, example, first_rows, opening
+from pathway_local.cli.case_files import choose, choose_columns, close_off, example, first_rows, opening
 from pathway_local.cli.command_line import command_of
 from pathway_local.cli.judge import JobProgress, heeded
 from pathway_local.cli.new_rubric import new
@@ -196,8 +196,8 @@ class Dialog:
             except ColumnsError as error:
                 if not error.missing:
                     raise
-                for name, free in error.missing.items():
-                    self._ask_column(name, [each for each in free if each not in self._given["map"].values()], rows)
+                taken = self._given["map"].values()
+                self._given["map"] |= choose_columns(self._say, error.missing, rows, taken)
                 continue
             self._tell("reads", rubric=self._given["rubric"][0])
             for name, column in cases.inputs.items():
@@ -207,11 +207,7 @@ class Dialog:
             chosen = self._choose("right", [self._told("accept"), *others], 1)
             if chosen == 1:
                 return
-            self._ask_column(inputs[chosen - 2], cases.sheet.columns, rows)
-
-    def _ask_column(self, name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:
-        chosen = self._choose("column", [example(column, rows) for column in columns], input=name)
-        self._given["map"][name] = columns[chosen - 1]
+            self._given["map"] |= choose_columns(self._say, {inputs[chosen - 2]: cases.sheet.columns}, rows)
 
     def _ask_by(self) -> None:
         """Ask for the column to compare by: one that is called like chatbots is proposed, a hidden one never shown."""
