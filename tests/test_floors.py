@@ -27,7 +27,7 @@ CEILINGS = {
     "words": 211,
     "ratings": 2285,
     "scores": 562,
-    "results": 4427,
+    "results": 4394,
     "output": 747,
     "pages": 797,
     "viewer": 591,
