@@ -8,6 +8,19 @@ from hypothesis import HealthCheck, settings
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "40"))
 fuzz = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
+REGISTRY = """
+mine:
+  source: /models/mine
+  context: 8192
+  dtype: bfloat16
+  weights_gb: 16
+  sha256: "0000000000000000000000000000000000000000000000000000000000000000"
+  engine: {tensor_parallel_size: auto, max_num_seqs: 64}
+  thinking: {start: "<think>", end: "</think>"}
+  end_of_turn: ["<|im_end|>"]
+demo: {notes: changed}
+"""
+
 PIECES = (
     "\0", "\t", "\r", "\n", "\n---\n", ": ", "- ", "{{", "}}", "{% for x in y %}", "{reason}", "[", "]", "{", "}",
     '"', "'", "|-\n", "&a ", "*a", "!!python/object/apply:os.system [ls]", "!!binary x", "? ", "# ", "é", "\u2028",

@@ -27,7 +27,7 @@ from typing import Any
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fuzz import PIECES, edited, memory_of_a_fork
+from fuzz import PIECES, REGISTRY, edited, memory_of_a_fork
 from rated_run import add, judged_run, said
 from typed import RUBRIC
 
@@ -43,19 +43,6 @@ MOST_SECONDS, MOST_MB = 30, 400
 SECRET = "the student Marta Quill failed chemistry twice"
 WINDOWS = [" ".join(SECRET.split()[start : start + 4]) for start in range(4)]
 IDS = [f"c-{number}" for number in range(12)]
-REGISTRY = """
-mine:
-  source: /models/mine
-  context: 8192
-  dtype: bfloat16
-  weights_gb: 16
-  engine: {tensor_parallel_size: auto, max_num_seqs: 64}
-  sampling: {temperature: 0.6, top_p: 0.95}
-  thinking: {start: "<think>", end: "</think>"}
-  end_of_turn: ["<|im_end|>"]
-  variants: {small: {source: org/small, precision: int4, weights_gb: 5}}
-demo: {notes: changed}
-"""
 
 Damage = Callable[[bytes, random.Random], bytes]
 

@@ -1,6 +1,7 @@
 """A small run for the tests of the run file and of the SQLite file below it."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,8 +37,12 @@ def full_run(path: Path) -> bytes:
 
 def stored(path: Path, query: str) -> list[tuple[object, ...]]:
     """What another program sees in the file."""
-    db = sqlite3.connect(path)
-    try:
+    with closing(sqlite3.connect(path)) as db:
         return db.execute(query).fetchall()
-    finally:
-        db.close()
+
+
+def by_hand(path: Path, *statements: str) -> None:
+    """Change the file as another program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sample_run import RATER, VERDICT, case, new_run
+from sample_run import RATER, VERDICT, by_hand, case, new_run
 from typed import Desk
 
 from pathway_local.errors import ContentChanged, RaterChanged, RunDamaged
@@ -53,13 +53,6 @@ def told(path: Path) -> None:
     with RunFile.read(path) as run:
         AuditTrail(run.database).check()
         check_content(run.database)
-
-
-def by_hand(path: Path, *statements: str) -> None:
-    db = sqlite3.connect(path, isolation_level=None)
-    for statement in statements:
-        db.execute(statement)
-    db.close()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from sample_run import VERDICT, case, full_run, new_run, stored
+from sample_run import VERDICT, by_hand, case, full_run, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
@@ -205,8 +205,7 @@ def test_flipped_bytes_give_an_answer_or_a_clear_error(
 def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
     run.put(1, case("a"), Verdict({"score": Score(1)}, {"analysis": "SECRET"}))
     run.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("UPDATE outcomes SET fields = CAST(CAST(fields AS BLOB) || x'FF' AS TEXT)")
+    by_hand(path, "UPDATE outcomes SET fields = CAST(CAST(fields AS BLOB) || x'FF' AS TEXT)")
     with RunFile.read(path) as reader, pytest.raises(RunDamaged) as refused:
         list(reader.records())
     assert "SECRET" not in f"{refused.value} {refused.value.hint} {refused.value.__cause__}"
@@ -228,8 +227,7 @@ def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile
     run.jobs.begin(["judge"], {})
     run.put(1, case("a"), VERDICT)
     run.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute(change)
+    by_hand(path, change)
     with pytest.raises(RunDamaged), RunFile.read(path) as reader:
         assert callable(look)
         look(reader)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fuzz import edited, fuzz
+from fuzz import REGISTRY, edited, fuzz
 from hypothesis import given
 from hypothesis import strategies as st
 from typed import RUBRIC
@@ -14,17 +14,6 @@ from typed import RUBRIC
 from pathway_local.errors import PathwayError, RegistryError, RubricError
 from pathway_local.judges.registry import load_registry
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
-
-REGISTRY = """
-mine:
-  source: /models/mine
-  context: 8192
-  dtype: bfloat16
-  engine: {tensor_parallel_size: auto, max_num_seqs: 64}
-  end_of_turn: ["<|im_end|>"]
-  sha256: "0000000000000000000000000000000000000000000000000000000000000000"
-demo: {notes: changed}
-"""
 
 Read = Callable[[str], object]
 
@@ -74,6 +63,7 @@ def test_edited_rubrics(rubric: Read, name: str, seed: int) -> None:
 @fuzz
 @given(seeds)
 def test_edited_registries(registry: Read, seed: int) -> None:
+    assert not isinstance(registry(REGISTRY), PathwayError), "an edit of a wrong one would find little"
     registry(edited(REGISTRY, random.Random(seed)))
 
 

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from preloaded import Forked, start_environment
 from reply_script import JUDGE, SECONDS
+from sample_run import by_hand
 from typed import COMMAND, Desk
 from typed_here import Run, typing_in
 
@@ -243,9 +243,7 @@ def test_what_is_no_part_of_the_run_is_refused_and_nothing_is_written(
     with RunFile.open(here(PARTS[1])):
         assert "another process writes to it" in refused(here, *PARTS)
     shutil.copy(here(PARTS[1]), here("broken.run"))
-    with sqlite3.connect(here("broken.run"), isolation_level=None) as db:
-        db.execute("UPDATE outcomes SET prompt_tokens = prompt_tokens + 1")
-    db.close()
+    by_hand(here("broken.run"), "UPDATE outcomes SET prompt_tokens = prompt_tokens + 1")
     assert "its content is not that of entry" in refused(here, PARTS[0], "broken.run")
     assert "is part 1/3 of another run" in run("runs", "merge", PARTS[0], PARTS[1]).words
     assert "is part 1/3 of another run" in run("runs", "split", PARTS[0], "--parts", "2").words

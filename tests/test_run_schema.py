@@ -3,13 +3,11 @@
 import os
 import re
 import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sample_run import VERDICT, case, new_run
+from sample_run import VERDICT, by_hand, case, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError
 from pathway_local.runs.audit import note
@@ -28,16 +26,10 @@ def path(tmp_path: Path) -> Path:
     return run.path
 
 
-def planted(path: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for statement in statements:
-            db.execute(statement)
-
-
 @pytest.mark.parametrize("form", [FORM - 1, FORM + 1])
 @pytest.mark.parametrize("opened", OPENERS)
 def test_a_run_of_another_release_is_refused(path: Path, form: int, opened: object) -> None:
-    planted(path, f"PRAGMA user_version = {form}")
+    by_hand(path, f"PRAGMA user_version = {form}")
     assert callable(opened)
     with pytest.raises(RunFileError, match=f"another release .*form {form}, this one reads {FORM}") as refused:
         opened(path)
@@ -66,7 +58,7 @@ REWRITES = "UPDATE outcomes SET scores = replace(scores, '4', '5')"
     ],
 )
 def test_a_schema_from_outside_is_refused_by_its_name(path: Path, statements: list[str], named: str) -> None:
-    planted(path, *statements)
+    by_hand(path, *statements)
     before = path.read_bytes()
     for opened in OPENERS:
         with pytest.raises(RunFileError, match=f"another program changed its schema: .*{named}"):
@@ -76,21 +68,16 @@ def test_a_schema_from_outside_is_refused_by_its_name(path: Path, statements: li
 
 
 def test_the_schema_needs_no_newer_sqlite_than_systems_of_our_pages_have(path: Path) -> None:
-    for (made,) in rows(path, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
+    for (made,) in stored(path, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
         assert not re.search(r"\bSTRICT$", str(made)), "known from SQLite 3.37 on; Debian 11 has 3.34"
 
 
 @pytest.mark.parametrize("spoil", ["prompt_tokens = x'00'", "prompt_tokens = 'many'", "reason = x'00'"])
 def test_a_value_that_is_none_of_its_column_is_refused(path: Path, spoil: str) -> None:
-    planted(path, f"UPDATE outcomes SET {spoil}")
+    by_hand(path, f"UPDATE outcomes SET {spoil}")
     for opened in OPENERS:
         with pytest.raises(RunDamaged, match="the run file is damaged"):
             opened(path)
-
-
-def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute(query).fetchall()
 
 
 @pytest.fixture

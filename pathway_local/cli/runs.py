@@ -185,10 +185,10 @@ def keep(
     read_privately(cases, run)
     with RunFile.open(run) as opened:
         sheet = sheet_of(opened, cases, opened.rubrics().values(), given)
-        kept = keep_columns(opened, sheet, column, sys.argv)
-    talk.say(f"kept: {', '.join(kept.columns)} of {kept.cases:,} cases")
-    if kept.missing:
-        some = "one case of the run is" if kept.missing == 1 else f"{kept.missing:,} cases of the run are"
+        columns, count, missing = keep_columns(opened, sheet, column, sys.argv)
+    talk.say(f"kept: {', '.join(columns)} of {count:,} cases")
+    if missing:
+        some = "one case of the run is" if missing == 1 else f"{missing:,} cases of the run are"
         notice(f"{some} not in {cases.name} with the texts that were judged")
 
 

@@ -133,18 +133,12 @@ TOGETHER = 1_000
 _HASHES = "SELECT case_id, case_hash FROM current"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The columns in the file's spelling, how many cases have them now, and how many of the run lack them."""
-
-    columns: tuple[str, ...]
-    cases: int
-    missing: int
-
-
-def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command: Sequence[str]) -> Kept:
+def keep_columns(
+    run: RunFile, cases: CasesFile, columns: Sequence[str], command: Sequence[str]
+) -> tuple[tuple[str, ...], int, int]:
     """Store these columns of each of the run's cases that has, in the file, the texts that were judged or rated.
 
+    Return the columns in the file's spelling, how many cases have them now, and how many of the run lack them.
     Raises UnknownName for a column that the file lacks, UsageError for one with inputs or ids.
     """
     names = tuple(dict.fromkeys(map(cases.metadata_column, columns)))
@@ -163,7 +157,7 @@ def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command
             count += len(some)
         remember_kept(run, names)
         run.jobs.end(job, "done", {"kept": count})
-    return Kept(names, count, len(known) - count)
+    return names, count, len(known) - count
 
 
 def _same(run: RunFile, cases: CasesFile, known: dict[str, set[str]]) -> Iterator[CaseRef]:

@@ -1,7 +1,8 @@
 """Finds the cases of a run that imported ratings belong to."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pathway_local.case import Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.rating_rows import Problem, Rating
@@ -28,24 +29,6 @@ LONGEST_NUMBER = 30
 """Digits of the longest number to which lost zeros are added."""
 
 
-@dataclass(slots=True)
-class KnownCase:
-    """A case of the run; `hashes` are of the texts that raters or samples saw under the rubric."""
-
-    id: str
-    row: int
-    hashes: set[str] = field(default_factory=set)
-
-    def ref(self, case_hash: str) -> CaseRef:
-        """Return the case with the hash of the texts that were rated; its metadata stay as the run has them."""
-        return CaseRef(self.id, self.row, hash=case_hash)
-
-    def holding(self, given: str) -> list[str]:
-        """Return the hashes of those texts of the case that hold all texts with the hash `given`."""
-        wanted = hash_by_input(given).items()
-        return [given] if given in self.hashes else [own for own in self.hashes if wanted <= hash_by_input(own).items()]
-
-
 class KnownCases:
     """Finds the run's case by its id; texts in the file, of which it may hold some alone, must be the case's.
 
@@ -55,13 +38,13 @@ class KnownCases:
 
     def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
         self._rubric, self._pseudonyms = rubric, pseudonyms
-        self._by_id: dict[str, KnownCase] = {}
-        self._ids_by_text: dict[str, set[str]] = {}
+        self._rows: dict[str, int] = dict(run.database.rows(_CASES))
+        # Of the texts of each case that raters or samples saw under the rubric.
+        self._hashes = defaultdict[str, set[str]](set)
+        self._ids_by_text = defaultdict[str, set[str]](set)
         self._rules: dict[str, tuple[CaseRule, ...]] = {}
-        for case_id, row in run.database.rows(_CASES):
-            self._by_id[case_id] = KnownCase(case_id, row)
         for case_id, row, case_hash in run.database.rows(_HASHES, rubric.name):
-            self._add_texts(KnownCase(case_id, row), case_hash)
+            self._add_texts(case_id, row, case_hash)
         self.numbered = bool(rows_are_ids(run))
 
     def add(self, cases: CasesFile, key: bytes) -> None:
@@ -69,7 +52,7 @@ class KnownCases:
         self.numbered |= cases.id_column is None
         for item in cases:
             if isinstance(item, Case) and self._rubric.can_read(item):
-                self._add_texts(KnownCase(item.id, item.row), fingerprint(key, self._rubric.texts_of(item)))
+                self._add_texts(item.id, item.row, fingerprint(key, self._rubric.texts_of(item)))
                 if self._rubric.rules:
                     self._rules[item.id] = self._about(self._rubric.inputs_of(item))
 
@@ -80,42 +63,46 @@ class KnownCases:
     def _about(self, inputs: Mapping[str, str]) -> tuple[CaseRule, ...]:
         return tuple(rule.about(inputs) for rule in self._rubric.rules)
 
-    def _add_texts(self, case: KnownCase, case_hash: str) -> None:
-        known = self._by_id.setdefault(case.id, case)
-        if case_hash not in known.hashes:
-            known.hashes.add(case_hash)
+    def _add_texts(self, case_id: str, row: int, case_hash: str) -> None:
+        self._rows.setdefault(case_id, row)
+        if case_hash not in self._hashes[case_id]:
+            self._hashes[case_id].add(case_hash)
             for digest in hash_by_input(case_hash).values():
-                self._ids_by_text.setdefault(digest, set()).add(case.id)
+                self._ids_by_text[digest].add(case_id)
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self._rows)
 
     def by_handout(self, handout: Handout, given: str) -> CaseRef | Problem:
         """Return the case that was handed out, with the hash of its texts at that time."""
-        known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row)
         # A sheet holds texts as the prompt shows them, so one that no case has is no sign of a mistake.
         found = self._differing(handout.case_id, [handout.case_hash], given)
-        return found if found and found.texts == "moved" else known.ref(handout.case_hash)
+        row = self._rows.get(handout.case_id, handout.row)
+        moved = found if found and found.texts == "moved" else None
+        return moved or CaseRef(handout.case_id, row, hash=handout.case_hash)
 
     def by_id(self, case_id: str, given: str) -> CaseRef | Problem:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
             longer = (case_id.zfill(length) for length in range(len(case_id) + 1, LONGEST_NUMBER + 1))
-            lost = case_id.isdigit() and any(each in self._by_id for each in longer)
+            lost = case_id.isdigit() and any(each in self._rows for each in longer)
             return Problem("", LOST_ZEROS if lost else NO_SUCH_ID)
         lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
-        if not known.hashes:
+        if not self._hashes[known]:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}
             if given and required <= hash_by_input(given).keys():
-                return known.ref(given)
+                return CaseRef(known, self._rows[known], hash=given)
             return Problem("", f"its case was never judged under this rubric, and {lacks} (add --cases FILE)")
-        if found := self._differing(known.id, known.hashes, given):
+        if found := self._differing(known, self._hashes[known], given):
             return found
-        fitting = known.holding(given)
-        if len(fitting) == 1:
-            return known.ref(fitting[0])
-        return Problem("", f"raters saw different texts of its case, and {lacks}")
+        wanted = hash_by_input(given).items()
+        fitting = {given} & self._hashes[known] or {
+            own for own in self._hashes[known] if wanted <= hash_by_input(own).items()
+        }
+        if len(fitting) > 1:
+            return Problem("", f"raters saw different texts of its case, and {lacks}")
+        return CaseRef(known, self._rows[known], hash=fitting.pop())
 
     def _differing(self, case_id: str, hashes: Iterable[str], given: str) -> Problem | None:
         """Say which of the texts `given` are not the case's; None if texts with one of the hashes have them all."""
@@ -124,16 +111,16 @@ class KnownCases:
         differing = [name for name, digest in wanted.items() if own.get(name) != digest]
         if not differing:
             return None
-        others = [name for name in differing if name in own and self._ids_by_text.get(wanted[name], set()) - {case_id}]
+        others = [name for name in differing if name in own and self._ids_by_text[wanted[name]] - {case_id}]
         if others:
             return Problem("", f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
         differ = "differs from that" if len(differing) == 1 else "differ from those"
         return Problem("", f"its {' and '.join(differing)} {differ} of the run's case with this id", "changed")
 
-    def _find(self, case_id: str) -> KnownCase | None:
+    def _find(self, case_id: str) -> str | None:
         # Our exports put an apostrophe before an id that a spreadsheet would run.
         asked = (self._pseudonyms.of(each) if self._pseudonyms else each for each in (case_id, without_guard(case_id)))
-        return next((self._by_id[each] for each in asked if each in self._by_id), None)
+        return next((each for each in asked if each in self._rows), None)
 
 
 Key = tuple[str, str]
