@@ -27,14 +27,14 @@ CEILINGS = {
     "words": 211,
     "ratings": 2285,
     "scores": 562,
-    "results": 4427,
+    "results": 4401,
     "output": 747,
     "pages": 797,
-    "viewer": 591,
+    "viewer": 583,
     "checks": 394,
     "api": 338,
     "declare": 452,
-    "cli": 2617,
+    "cli": 2607,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
