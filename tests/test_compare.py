@@ -15,10 +15,9 @@ from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.compare import sentences_on
+from pathway_local.results.compare import places, sentences_on
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_difference
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.ranking import places
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval, Undefined
