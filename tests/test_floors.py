@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 338,
     "declare": 452,
-    "cli": 2607,
+    "cli": 2601,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
