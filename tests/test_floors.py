@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 750,
     "system": 740,
     "rubrics": 3385,
-    "sheets": 2262,
+    "sheets": 2243,
     "probes": 348,
     "judges": 1547,
     "rendering": 526,

@@ -39,8 +39,7 @@ class CasesFile:
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `conversations` those that may be lists of messages,
-    `id_column` the column of the ids; without it, ids
-    are read from a column named id or case_id, and a file without either has its rows numbered.
+    `id_column` the column of the ids; without it, one named id or case_id, and a file without either is numbered.
 
     Afterwards `inputs` has the column of each input (`rubric.criteria` is the key criteria of the objects in the column
     rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
