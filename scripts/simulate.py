@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from pathway_local.results.compare import above
 from pathway_local.results.comparison import paired_difference
-from pathway_local.results.ranking import above
 from pathway_local.statistics.coefficients import COEFFICIENTS, agreement_figures
 from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.effect import at_holm_levels, difference_effect, mean_effect, scale_mean

@@ -13,7 +13,7 @@ import pytest
 from agreement_run import COMMITTEE, HELPFUL, answered, answers_run, fill_in, scores_of, write_cases
 from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
-from typed_here import Run, notes, rows, sentences
+from typed_here import Run, notes, rows
 
 from pathway_local.case import Case
 from pathway_local.rubrics.rubric_file import parse_rubric
@@ -362,28 +362,3 @@ def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:
     assert clustered["value"] == pytest.approx(found["value"]) and clustered["clusters"] < found["clusters"]
     shown = run(*compare).words
     assert "compared as groups" in shown and "on 156 and 158 cases enrolled scores" in shown
-
-
-def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
-    compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--rater", "gpt")
-    printed = run(*compare, "--json").out
-    (found,) = rows(printed, "compare")
-    _, worth, _ = answered()
-    given = scores_of("gpt", worth).reshape(-1, 2)
-    assert found["difference"]["value"] == pytest.approx(np.mean(given[:, 0] - given[:, 1]))
-    assert (found["wins"], found["ties"], found["losses"]) == (
-        np.sum(given[:, 0] > given[:, 1]), np.sum(given[:, 0] == given[:, 1]), np.sum(given[:, 0] < given[:, 1]),
-    )  # fmt: skip
-    plain, quoted = sentences(printed)
-    assert plain.endswith("gpt scores v2 higher.")
-    turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
-    assert sentences(run(*turned).out)[0].endswith("gpt scores v2 higher.")
-    (labelled,) = rows(printed, "corrected_differences")
-    assert (labelled["first_labels"] + labelled["second_labels"], labelled["pairs"]) == (120, 160)
-    assert quoted.startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
-    assert quoted.endswith(": people would score v2 higher.")
-    clustered = rows(run(*compare, "--cluster", "student", "--json").out, "compare")[0]["difference"]
-    assert clustered["value"] == pytest.approx(found["difference"]["value"])
-    assert clustered["clusters"] < found["difference"]["clusters"] == 160
-    for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot=", "chatbot=v1,v3", "bot=v1,v2"):
-        assert run("compare", answers, "--between", wrong, "--pair-by", "question_id").code == 2

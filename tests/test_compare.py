@@ -15,10 +15,9 @@ from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.compare import sentences_on
+from pathway_local.results.compare import places, sentences_on
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_difference
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.ranking import places
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval, Undefined
@@ -317,6 +316,8 @@ def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> N
         assert len(rows(printed, "compare")) == pairs
         left_out = ["12 cases have no bot and are left out."] if given == "bot" else []
         assert notes(printed, "without_value") == left_out
+    for wrong in ("bot=", "bot=v1", "bot=v1,v1", "robot=v1,v2"):
+        assert run("compare", tmp_path / "odd.run", "--between", wrong).code == 2
     refused = run("compare", tmp_path / "odd.run", "--between", "bot=v1,beta,v2")
     assert refused.code == 2 and "no value of bot is called 'beta'" in refused.err
 

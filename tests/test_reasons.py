@@ -14,11 +14,9 @@ from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 
 ROOMS = [Path(pathway_local.__file__).parent / room for room in ("statistics", "results")]
-IN_ENGLISH = {"handover", "needed", "planning", "self_test"}
+IN_ENGLISH = {"fitted", "handover", "needed", "planning", "self_test"}
 """Modules whose figures no report shows."""
-OF_SPECIAL = {"no case is special to either", "every case is special to both"}
-"""Reasons in a table that no report shows."""
-MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Figure", "why_constant", "_share")
+MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "why_constant", "_share")
 
 
 def reasons() -> Iterator[str]:
@@ -35,7 +33,7 @@ def reasons() -> Iterator[str]:
 
 
 def sentences() -> set[str]:
-    return {each for each in reasons() if " " in each and not each.startswith(" ")} - OF_SPECIAL | {SAME}
+    return {each for each in reasons() if " " in each and not each.startswith(" ")} | {SAME}
 
 
 SPOKEN = sorted(set(languages()) - {ENGLISH})

@@ -353,19 +353,22 @@ def test_a_machine_that_starts_no_process_is_told_and_nothing_is_left(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("ends", [(), ("the engine",)])
 def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, ends: tuple[str, ...]
 ) -> None:
+    """A worker's, too: until it has ended it holds the memory of its GPU."""
     host = begin()
     pid = host.hosts[0].pid
     assert pid
     assert host.hosts[0].process
     with monkeypatch.context() as held:
         held.setattr("pathway_local.engines.process.KILL_LIMIT", 0.1)
-        held.setattr("os.killpg", lambda *_: None)
+        held.setattr("os.killpg", os.kill if ends else lambda *_: None)
         with pytest.raises(EngineDied, match="does not end"):
             host.hosts[0].process.kill()
-    os.killpg(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # the watcher has ended the rest
+        os.killpg(pid, signal.SIGKILL)
     host.hosts[0].process = None
 
 

@@ -18,7 +18,7 @@ from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import TEMPORARY, start_process
 from pathway_local.sealing.seal import Wanted
-from pathway_local.system.private_process import remove, shared_memory
+from pathway_local.system.private_process import members, remove, shared_memory
 from pathway_local.system.shipped import python_path
 
 LOOK = 1.0
@@ -174,7 +174,7 @@ class EngineProcess:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             try:
-                self._process.wait(KILL_LIMIT)
+                self._wait_for_all()
             except subprocess.TimeoutExpired:
                 said = f"the engine's process {self.pid} was killed but does not end: a driver or a disk holds it"
                 raise EngineDied(said, "Restart the machine. What was judged is stored.") from None
@@ -186,6 +186,15 @@ class EngineProcess:
         number = self._process.returncode or 0
         names = {int(each): each.name for each in signal.Signals}
         return f"exit status {number}" if number >= 0 else f"killed by {names.get(-number, f'signal {-number}')}"
+
+    def _wait_for_all(self) -> None:
+        """Wait for the killed process and its workers, which hold the memory of GPUs. Raises TimeoutExpired."""
+        until = time.monotonic() + KILL_LIMIT
+        self._process.wait(KILL_LIMIT)
+        while any(members(self.pid)):
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired((), KILL_LIMIT)
+            time.sleep(0.01)
 
     def note_shared_memory(self) -> None:
         """Remember the files of shared memory that the process holds, to remove them once it is dead."""

@@ -40,7 +40,7 @@ def store_combined(run: RunFile, data: Scores, name: str, decision: Decision, co
         if record.rater == decision.name and matrix.score in said:
             own[record.case_id] = said[matrix.score]
     places = {case: at for at, case in enumerate(matrix.case_ids)}
-    given = matrix.given[:, list(decision.people)]
+    given = matrix.given[:, matrix.columns(decision.options.against)]
     with run.together():
         job = run.jobs.begin(command, {"pathway_local": __version__, HANDOVER: {"name": name, **spec}})
         rater = run.add_rater(Rater(name, "combined", matrix.rubric, spec))

@@ -15,7 +15,7 @@ from pathway_local.results.label_design import LabelDesign, is_uneven, own_desig
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import BoolArray, FloatArray
+from pathway_local.statistics.figure import BoolArray
 from pathway_local.statistics.handover import Handover, hand_over, least_labels
 from pathway_local.system.options import Options, Says
 
@@ -37,40 +37,20 @@ class HandoverOptions(Options):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One judge on one score: what people said, and which cases the judge keeps; arrays are (cases,).
+    """One judge on one score, by its `name`: which cases are `rated` by people, and which the judge keeps, (cases,).
 
-    `members` are the people whose labels of the sample count. `wrong` is 1 or 0 where a label of the sample counts,
-    and 1 for the drawn cases in `missing`, which have none; `sure` is NaN where the judge keeps nothing, such as
-    outside the sample's population. `labels` counts those that came back.
+    `members` are the people whose labels of the sample count, `labels` counts the cases that came back with one.
     """
 
     matrix: RatingsMatrix
-    judge: int
-    people: tuple[int, ...]
+    name: str
     members: tuple[str, ...]
     options: HandoverOptions
-    sure: FloatArray
-    wrong: FloatArray
-    missing: BoolArray
+    rated: BoolArray
+    kept: BoolArray
     labels: int
     found: Handover
     notes: tuple[Note, ...]
-
-    @property
-    def name(self) -> str:
-        """The judge's name."""
-        return self.matrix.raters[self.judge].name
-
-    @property
-    def rated(self) -> BoolArray:
-        """The cases with a person's score, whether of the sample or handed over later."""
-        return np.asarray(np.isfinite(self.matrix.given[:, list(self.people)]).any(axis=1))
-
-    @property
-    def kept(self) -> BoolArray:
-        """The cases that the judge decides."""
-        surest = self.found.chosen.sure if self.found.chosen else np.inf
-        return np.asarray((self.sure >= surest) & ~self.rated & ~self.missing)
 
     @property
     def to_rate(self) -> BoolArray:
@@ -125,8 +105,10 @@ def _decision(matrix: RatingsMatrix, judge: int, people: tuple[int, ...], option
     outside = np.where(np.isfinite(wrong), np.nan, wrong_by(matrix, judge, given, options.within))
     members = tuple(matrix.raters[at].name for at, own in zip(people, labels.labels.T, strict=True) if own.any())
     sure = np.where(labels.design.probability > 0, matrix.confidence[:, judge], np.nan)
-    found, count = hand_over(sure, wrong, options.error, outside), int(labels.random.sum())
-    return Decision(matrix, judge, people, members, options, sure, wrong, missing, count, found, tuple(notes))
+    found, rated = hand_over(sure, wrong, options.error, outside), np.asarray(np.isfinite(given).any(axis=1))
+    kept = np.asarray((sure >= (found.chosen.sure if found.chosen else np.inf)) & ~rated & ~missing)
+    name, count = matrix.raters[judge].name, int(labels.random.sum())
+    return Decision(matrix, name, members, options, rated, kept, count, found, tuple(notes))
 
 
 def _even_labels(matrix: RatingsMatrix, people: Sequence[int], who: str) -> LabelDesign:
@@ -148,7 +130,7 @@ def table_of(each: Decision) -> Table:
     kept, to_rate = int(each.kept.sum()), int(each.to_rate.sum())
     share = kept / max(kept + to_rate, 1)
     row: dict[str, Cell] = {
-        "cases": len(each.sure), "rated": int(each.rated.sum()), "kept": kept, "share": share, "to_rate": to_rate,
+        "cases": len(each.kept), "rated": int(each.rated.sum()), "kept": kept, "share": share, "to_rate": to_rate,
         "labelled": chosen.labelled if chosen else None, "wrong": chosen.wrong if chosen else None,
     }  # fmt: skip
     about: dict[str, object] = {"rubric": each.matrix.rubric, "score": each.matrix.score, "judge": each.name}

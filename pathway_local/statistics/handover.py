@@ -42,10 +42,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The thresholds, the surest first, and the `level` of each test."""
+    """The thresholds, the surest first."""
 
     looks: tuple[Look, ...]
-    level: float
 
     @property
     def chosen(self) -> Look | None:
@@ -66,26 +65,25 @@ def hand_over(sure: FloatArray, wrong: FloatArray, error: float, outside: FloatA
     values, errors = sure[known][order], wrong[known][order]
     counts = _counts(values, error)
     if not len(counts):
-        return Handover((), 1 - LEVEL)
+        return Handover(())
     found, every = np.cumsum(errors)[counts - 1].astype(np.int64), np.sort(-sure[able])
     marks = values[counts - 1]
     picked = np.full(len(sure), np.nan) if outside is None else np.where(known, np.nan, outside)
     rated, amiss = (np.sum(sure[some] >= marks[:, None], axis=1) for some in (np.isfinite(picked), picked == 1))
     kept = np.searchsorted(every, -marks, side="right") - counts - rated
     told = np.column_stack([found, counts, kept, rated, amiss]).tolist()
-    passes, level = passing(counts, np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told]), error)
-    columns = (each.tolist() for each in (marks, kept, counts, found, passes))
-    return Handover(tuple(map(Look, *columns)), level)
+    chances = np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told])
+    columns = (each.tolist() for each in (marks, kept, counts, found, _passing(counts, chances, error)))
+    return Handover(tuple(map(Look, *columns)))
 
 
-def passing(counts: IntArray, chances: FloatArray, error: float) -> tuple[NDArray[np.bool_], float]:
-    """Which thresholds pass, by the chances of so few wrong labels, and the level of the last that were tested."""
+def _passing(counts: IntArray, chances: FloatArray, error: float) -> NDArray[np.bool_]:
+    """Which thresholds pass, by the chances of so few wrong labels."""
     passes = np.zeros(len(counts), np.bool_)
     while True:
-        level = level_of(tuple(counts[~passes].tolist()), error)
-        more = passes | (chances <= level)
+        more = passes | (chances <= level_of(tuple(counts[~passes].tolist()), error))
         if more.all() or np.array_equal(more, passes):
-            return more, level
+            return more
         passes = more
 
 

@@ -63,10 +63,11 @@ ATTEMPTS = 20
 
 
 def members(group: int) -> Iterator[Path]:
-    """Yield the folders in /proc of a group's processes."""
+    """Yield the folders in /proc of a group's processes that have not ended."""
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if int((process / "stat").read_text().rpartition(")")[2].split()[2]) == group:
+            state, _, its_group, *_ = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(its_group) == group and state not in "ZX":
                 yield process
 
 

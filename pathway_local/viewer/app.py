@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from pathway_local import __version__
 from pathway_local.errors import PathwayError
-from pathway_local.pages.cards import Voice, case_table, voice
+from pathway_local.pages.cards import case_table, voice
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside, passages
 from pathway_local.results.reading_list import CaseToRead, with_said
@@ -58,15 +58,6 @@ class Answer:
         """All headers."""
         about = {"content-type": self.kind, "content-length": str(len(self.body)), "connection": "close"}
         return {**HEADERS, **about, **self.headers}
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What raters said of a case under one rubric; `note` says if the file has other texts now."""
-
-    rubric: str
-    note: str
-    voices: tuple[Voice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +176,8 @@ class Viewer:
             table=f"{self.folder}/table/{number}",
         )
 
-    def _judged(self, case: CaseToRead) -> Iterator[Judged]:
-        """Yield what raters said of a case under each rubric, in the run's order."""
+    def _judged(self, case: CaseToRead) -> Iterator[dict[str, object]]:
+        """Yield what raters said of a case under each rubric, in the run's order, and a note if it has other texts."""
         data, say = self._verdicts.data, self._say
         order = list(data.rubrics)
         records = sorted(self._verdicts.run.records(cases=[case.case]), key=lambda record: order.index(record.rubric))
@@ -194,7 +185,8 @@ class Viewer:
             rubric = data.rubrics[name]
             read = with_said(data, rubric, case, own)
             note = say("changed_texts") if read.changed else ""
-            yield Judged(outside(name, 120), note, tuple(voice(each, rubric, say) for each in read.said))
+            voices = [voice(each, rubric, say) for each in read.said]
+            yield {"rubric": outside(name, 120), "note": note, "voices": voices}
 
     def _chosen(self, number: str) -> Selection:
         if not 0 <= _number(number) < len(self._selections):
