@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.cli import analyses
+from pathway_local.cli import results
 from pathway_local.output.plain import as_json
 from pathway_local.results.table import ColumnKind, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -50,7 +50,7 @@ def noting_tables(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
         found.extend(every)
         return as_json(every, say)
 
-    monkeypatch.setattr(analyses, "plain", noted)
+    monkeypatch.setattr(results, "plain", noted)
     return found
 
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from pathway_local.cli.analyses import check_out, deliver
 from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.options import READING, App, AsJson, Force, Full, Out, Run, option, options_of
 from pathway_local.cli.ratings import Raters, tell_sheets, writer
+from pathway_local.cli.results import check_out, deliver
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.ratings.sampling import SamplePlan

@@ -111,9 +111,9 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
-    from pathway_local.cli.analyses import check_out, deliver
     from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
+    from pathway_local.cli.results import check_out, deliver
     from pathway_local.judging.job import run_self_test
     from pathway_local.probes.drawing import self_test
     from pathway_local.results.self_test import self_test_table
