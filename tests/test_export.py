@@ -9,10 +9,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from rated_run import IDS, TINY, TWO, add, cases, judged_run, write_lines
+from rated_run import IDS, TINY, TWO, add, cases, judged_run, know_by_row, write_lines
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.errors import UnknownName
+from pathway_local.errors import CasesError, UnknownName
 from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import parse_rubric
@@ -79,6 +79,17 @@ def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: Ru
     sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
     remarks = export_onto(run, sheet, tmp_path / "out.csv", force=False)
     assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 3"]
+
+
+def test_a_copy_of_a_sheet_without_ids_whose_rows_moved_is_refused(tmp_path: Path) -> None:
+    rows, target = cases(by_row=True), tmp_path / "out.csv"
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        know_by_row(made)
+        texts = (",".join(each.inputs[name] for name in ("question", "answer")) for each in reversed(rows))
+        (tmp_path / "cases.csv").write_text("\n".join(["question,answer", *texts]))
+        with pytest.raises(CasesError, match="row 2 of the sheet has other texts than the row of that number"):
+            export_onto(made, cases_of(tmp_path / "cases.csv", [TINY], made), target, force=False)
+    assert not target.exists()
 
 
 def test_a_copy_has_scores_labels_reasons_and_confidence_unless_others_are_named(run: RunFile, tmp_path: Path) -> None:

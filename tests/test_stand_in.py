@@ -49,23 +49,18 @@ PEOPLE, MODELS = {"ann": near("ann"), "bob": near("bob")}, {"judge": TRUE, "judg
 
 
 @pytest.mark.parametrize(
-    ("judge", "told"),
+    ("judge", "told", "standing"),
     [
-        (near("judge"), "judge can stand in for one of these people"),
-        (GUESSED["judge"], "judge can't stand in for these people"),
-        (np.full(COUNT, 4), "judge can't stand in for a person: judge gave 4 every time."),
+        (near("judge"), "judge can stand in for one of these people", "not worse"),
+        (GUESSED["judge"], "judge can't stand in for these people", "worse"),
+        (np.full(COUNT, 4), "judge can't stand in for a person: judge gave 4 every time.", None),
     ],
 )
-def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str) -> None:
+def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str, standing: str | None) -> None:
     sentences = answer(tmp_path, {"judge": judge, **PEOPLE}).splitlines()
     assert sentences[0].startswith(told)
     assert any("mean of the other people (Spearman: 1 is fully, 0 is not at all): judge " in line for line in sentences)
     assert sentences[-1].startswith("These 2 people agree among themselves at 0.9")
-
-
-@pytest.mark.parametrize(("judge", "standing"), [(GUESSED["judge"], "worse"), (np.full(COUNT, 4), None)])
-def test_a_constant_judge_has_no_standing(tmp_path: Path, judge: np.ndarray, standing: str | None) -> None:
-    answer(tmp_path, {"judge": judge, **PEOPLE})
     with RunFile.read(tmp_path / "my.run") as run:
         (table,) = (each for each in agree(Scores(run), AgreementOptions()) if each.key == "benchmark")
     assert [row["standing"] for row in table.rows] == [standing]

@@ -43,18 +43,15 @@ def ends(text: str) -> tuple[str, ...]:
     return tuple(text.split(core, 1)) if core else (text,)
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFrame:
+class ChatFrame(tuple[str | int, ...]):
     """A rendered conversation: its fixed texts, and the numbers of the turns whose words stand between these.
 
     The blanks around a turn's words are fixed texts.
     """
 
-    parts: tuple[str | int, ...]
-
     def filled(self, texts: Sequence[str]) -> str:
         """Return the conversation with the text of each turn in its places; its ends are those of the frame."""
-        return "".join(part if isinstance(part, str) else texts[part].strip() for part in self.parts)
+        return "".join(part if isinstance(part, str) else texts[part].strip() for part in self)
 
 
 def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, object]) -> ChatFrame:
@@ -79,10 +76,10 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     if error := failed or failed_on_probes:
         raise EngineError(f"the chat template fails: {plain_line(error)}", _HINT)
     split = re.split(f"{fence}-([0-9]+)-{fence}", plain)
-    frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
+    frame = ChatFrame(int(part) if at % 2 else part for at, part in enumerate(split))
     for at, (role, around) in enumerate(turns):
         # Of a turn without words, which has no marker, the template may do with the blanks what it likes.
-        if len(around) > 1 and (found := frame.parts.count(at)) != 1:
+        if len(around) > 1 and (found := frame.count(at)) != 1:
             lost = "doubles" if found else "drops"
             raise EngineError(
                 f"the judge's chat template {lost} the {role} turn, number {at + 1} of {len(turns)}", _TURNS

@@ -34,22 +34,9 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     """
     check_source(spec)
     folder = models_home() / spec.name
-    commit = _take(spec, folder, download)
-    check_folder(folder, spec.name)
-    return folder, f"{spec.name}: {{revision: {commit}, sha256: {checked_hash(spec, folder)}}}"
-
-
-def check_source(spec: JudgeSpec) -> None:
-    """Raise UsageError if a judge does not come from the hub."""
-    if not is_hub_id(spec.source):
-        where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
-        raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
-
-
-def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
-    """Download what is missing and return the commit. The first call only lists the files."""
     taken = {"allow_patterns": ["*.safetensors", *SETTINGS], "ignore_patterns": [*NOT_TAKEN]}
     try:
+        # The first call only lists the files.
         planned = download(spec.source, revision=spec.revision, local_dir=folder, dry_run=True, **taken)
         if not any(file.filename.endswith(".safetensors") for file in planned):
             raise WeightsMissing(
@@ -63,7 +50,15 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors
         raise _explained(spec, error) from None
-    return commit
+    check_folder(folder, spec.name)
+    return folder, f"{spec.name}: {{revision: {commit}, sha256: {checked_hash(spec, folder)}}}"
+
+
+def check_source(spec: JudgeSpec) -> None:
+    """Raise UsageError if a judge does not come from the hub."""
+    if not is_hub_id(spec.source):
+        where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
+        raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
 
 
 def _explained(spec: JudgeSpec, error: BaseException) -> WeightsMissing:

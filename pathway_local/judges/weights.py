@@ -148,14 +148,10 @@ def check_folder(folder: Path, name: str) -> Path:
     shards = sorted(set(map(str, named.values()))) if isinstance(named, Mapping) else []
     there = {path.name for path in weight_files(folder)}
     absent = [shard for shard in shards if shard not in there]
-    if absent:
-        few = f"{len(absent)} of {len(shards)} weight files, first {absent[0][:60]!r}"
-        raise WeightsMissing(f"judge {name!r}: {folder} lacks {few}", f"Fetch it again, {_STAGE}")
-    if not there:
-        raise WeightsMissing(
-            f"judge {name!r}: {folder} holds no safetensors files, and pickled ones are never read",
-            f"Fetch it again, {_STAGE}",
-        )
+    lack = f"lacks {len(absent)} of {len(shards)} weight files, first {absent[0][:60]!r}" if absent else ""
+    lack = lack or ("" if there else "holds no safetensors files, and pickled ones are never read")
+    if lack:
+        raise WeightsMissing(f"judge {name!r}: {folder} {lack}", f"Fetch it again, {_STAGE}")
     return folder
 
 

@@ -159,7 +159,10 @@ class JudgingLoop:
                 skipped.append(case)
                 continue
             if case.id in known:
-                _refuse_moved(self.run, case)
+                if rows_are_ids(self.run):
+                    said = f"row {case.row} of the cases file has other texts than when it was judged"
+                    hint = "Rows that move need ids: name their column with --id, and start another run file."
+                    raise RunFileError(said, hint)
                 self.tally.rejudged += 1
             unjudged.append((case, texts))
         self.run.keep_metadata(skipped, self.keep)
@@ -206,12 +209,6 @@ class JudgingLoop:
             for each in outcomes:
                 self.tally.count(each)
             self.watch(self.tally)
-
-
-def _refuse_moved(run: RunFile, case: CaseRef) -> None:
-    if rows_are_ids(run):
-        said = f"row {case.row} of the cases file has other texts than when it was judged"
-        raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
 
 
 def _without_texts(found: CaseOutcome) -> CaseOutcome:

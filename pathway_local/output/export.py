@@ -122,7 +122,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
             own = columns[record.rubric]
             if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
                 if cases.id_column is None:
-                    raise _moved(row)
+                    said = f"row {row.row} of the sheet has other texts than the row of that number that was judged"
+                    raise CasesError(said, "Rows that move need ids: judge with a column of ids.")
                 counts[f"verdicts left out, since their cases have other texts in {sheet}"] += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
@@ -179,11 +180,6 @@ def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
     except RunFileError:
         return False
     return note(run, EXPORT, {"command": recorded(command), **facts})
-
-
-def _moved(case: Case) -> CasesError:
-    said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
-    return CasesError(said, "Rows that move need ids: judge with a column of ids.")
 
 
 def _prefix(rater: str, rubric: str, several: bool) -> str:

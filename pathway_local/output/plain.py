@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pathway_local.output.export_columns import CAUTION
 from pathway_local.results.table import Cell, Level, Names, Table
 from pathway_local.sheets.tables import write_table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
@@ -10,7 +11,6 @@ from pathway_local.verdict import Value
 from pathway_local.words.language import Language
 
 ENDS = ("value", "low", "high", "level", "interval", "clusters", "reason")
-CAUTION = "caution"
 
 
 def as_json(tables: Iterable[Table], say: Language) -> list[dict[str, object]]:

@@ -51,7 +51,8 @@ def report_page(
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
-    files = ", ".join(map(visible, _each_once("file", (job.fact("cases") for job in found.jobs))))
+    facts = (job.fact("cases") for job in found.jobs)
+    files = ", ".join(dict.fromkeys(visible(str(each["file"])) for each in facts if "file" in each))
     yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
     yield say("under"), [visible(name) for name in found.rubrics]
     raters = dict.fromkeys((rater.name, rater.kind) for rater in found.raters)
@@ -70,11 +71,6 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
 def _sealed(seal: Seal, say: Language) -> str:
     """Return what a seal did, for somebody who knows no words such as namespace."""
     return say("sealed_off" if seal.namespace else "sealed_by_filter" if seal.filter else "not_sealed")
-
-
-def _each_once(key: str, facts: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Return the texts that facts have under this key, each once."""
-    return list(dict.fromkeys(str(each[key]) for each in facts if key in each))
 
 
 def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

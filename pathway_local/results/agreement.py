@@ -1,6 +1,6 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +13,7 @@ from pathway_local.results.corrected_mean import corrected_means
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes, stopped_judges
 from pathway_local.results.table import Names, Table
-from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
+from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import agreement_figures
 from pathway_local.statistics.figure import IntArray
@@ -39,17 +39,19 @@ class ScoreAgreement:
         matrix, left_out = without_picked(whole)
         self.matrix = matrix
         clusters = matrix.clusters(options.cluster) if options.cluster else None
-        chosen = _chosen(matrix, named)
+        places = matrix.places(named) or range(len(matrix.raters))
+        chosen = sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
         compared = [place for place in chosen if matrix.raters[place].verdicts]
         self.raters = [matrix.raters[place] for place in chosen]
-        self.pairs = [
-            _pair(matrix, first, second, clusters)
-            for first, second in combinations(compared, 2)
-            if not _holds(matrix, members, first, second)
-        ]
+        # Nobody is compared with scores that are made of their own.
+        held = {at: members.get(matrix.raters[at].name, {matrix.raters[at].name}) for at in compared}
+        every = [*combinations(compared, 2)]
+        apart = [pair for pair in every if held[pair[0]].isdisjoint(held[pair[1]])]
+        self.pairs = [_pair(matrix, first, second, clusters) for first, second in apart]
         self.sets = [*_sets(matrix, compared, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
-        self.notices = [*left_out, *_notices(matrix, compared, members)]
+        own = [Note("own_members", kind="note")] if len(apart) < len(every) else []
+        self.notices = [*left_out, *own, *_notices([matrix.raters[place] for place in compared])]
         stopped = stopped_judges(data, [matrix.raters[place].name for place in compared])
         self.warnings = [*stopped, *mistakes(matrix, compared, clusters)]
         self.corrected, self.answers = _corrected(whole, self.people)
@@ -64,24 +66,10 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> tuple[list[Table]
     return corrected_means(whole, judges, people.reference, people.name, people.options)
 
 
-def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
-    places = matrix.places(names) or range(len(matrix.raters))
-    return sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
-
-
-def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:
-    """Whether one of the two is made of the other, or both of the same rater."""
-    held = [members.get(name, {name}) for name in (matrix.raters[first].name, matrix.raters[second].name)]
-    return bool(held[0] & held[1])
-
-
-def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[Note]:
-    if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
-        yield Note("own_members", kind="note")
-    if between := [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]:
+def _notices(compared: Sequence[MatrixRater]) -> Iterator[Note]:
+    if between := [rater.name for rater in compared if not rater.on_scale]:
         yield Note("between_levels", {"raters": between}, "note")
-    for place in compared:
-        rater = matrix.raters[place]
+    for rater in compared:
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
@@ -111,12 +99,6 @@ def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | N
 
 
 def _figures(matrix: RatingsMatrix, places: Sequence[int], clusters: IntArray | None, *, of_pairs: bool) -> Row:
-    found = agreement_figures(
-        matrix.on_scale[:, list(places)],
-        matrix.scale,
-        of_pairs=of_pairs,
-        nominal=matrix.nominal,
-        no_levels=why_no_levels([matrix.raters[place] for place in places]),
-        clusters=clusters,
-    )
-    return {**found}
+    scores, off = matrix.on_scale[:, list(places)], why_no_levels([matrix.raters[place] for place in places])
+    how = {"of_pairs": of_pairs, "nominal": matrix.nominal}
+    return {**agreement_figures(scores, matrix.scale, **how, no_levels=off, clusters=clusters)}

@@ -53,11 +53,9 @@ def mistakes(
     """
     raters = [place for place in matrix.scoring("human", *JUDGES) if among is None or place in among]
     people = [place for place in raters if matrix.raters[place].kind == "human"]
-    for first, second in combinations(people, 2):
-        yield from _one_person(matrix, first, second)
-    for judge in (place for place in raters if place not in people):
-        for person in people:
-            yield from _copied(matrix, person, judge)
+    judges = [place for place in raters if place not in people]
+    for first, second in (*combinations(people, 2), *((person, judge) for judge in judges for person in people)):
+        yield from _alike(matrix, first, second)
     yield from _part_of_scale(matrix, raters)
     yield from _reversed(matrix, raters, clusters)
     yield from _strangers(matrix, people)
@@ -65,30 +63,24 @@ def mistakes(
         yield Note("cases_twice", {"count": matrix.repeated, "cases": len(matrix.case_ids)}, "warning")
 
 
-def _both(matrix: RatingsMatrix, first: int, second: int) -> FloatArray:
-    """Two raters' scores of the cases of both, (cases, 2)."""
+def _alike(matrix: RatingsMatrix, first: int, second: int) -> Iterator[Note]:
+    """Two people whose names, or all of whose scores, are the same; or a person who may have seen a judge's scores.
+
+    Such a person nearly always gives the judge's score, though scores vary.
+    """
     both = matrix.given[:, [first, second]]
-    return both[np.isfinite(both).all(axis=1)]
-
-
-def _one_person(matrix: RatingsMatrix, first: int, second: int) -> Iterator[Note]:
-    """Two people whose names, or all of whose scores, are the same."""
-    both, told = _both(matrix, first, second), _named(matrix, first, second)
-    if names_one_person(matrix.raters[first].name, matrix.raters[second].name):
-        yield Note("alike_names", told, "warning")
-    if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and (both[:, 0] == both[:, 1]).all():
-        yield Note("alike_scores", {**told, "cases": len(both)}, "warning")
-
-
-def _copied(matrix: RatingsMatrix, person: int, judge: int) -> Iterator[Note]:
-    """A person who nearly always gives the judge's score, though scores vary, may have seen it."""
-    both = _both(matrix, person, judge)
-    if len(both) < LEAST:
+    both = both[np.isfinite(both).all(axis=1)]
+    same, names = both[:, 0] == both[:, 1], [matrix.raters[place].name for place in (first, second)]
+    told: dict[str, object] = {"first": names[0], "second": names[1]}
+    if matrix.raters[second].kind != "human":
+        commonest = np.unique(both[:, 1], return_counts=True)[1].max(initial=0)
+        if len(both) >= LEAST and same.mean() >= NEARLY_ALL and commonest <= COMMON * len(both):
+            yield Note("saw_judge", told | {"count": int(same.sum()), "cases": len(both)}, "warning")
         return
-    same, commonest = np.mean(both[:, 0] == both[:, 1]), np.unique(both[:, 1], return_counts=True)[1].max() / len(both)
-    if same >= NEARLY_ALL and commonest <= COMMON:
-        told = {"count": int(np.sum(both[:, 0] == both[:, 1])), "cases": len(both)}
-        yield Note("saw_judge", {**_named(matrix, person, judge), **told}, "warning")
+    if names_one_person(*names):
+        yield Note("alike_names", told, "warning")
+    if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and same.all():
+        yield Note("alike_scores", told | {"cases": len(both)}, "warning")
 
 
 def _part_of_scale(matrix: RatingsMatrix, raters: Sequence[int]) -> Iterator[Note]:
@@ -134,18 +126,11 @@ def _opposed(scores: FloatArray, clusters: IntArray | None) -> bool:
 
 def _strangers(matrix: RatingsMatrix, people: Sequence[int]) -> Iterator[Note]:
     """People who rated different cases: a strict and a lenient one move the means of their own."""
-    counts = np.isfinite(matrix.given[:, list(people)])
-    rated = counts.sum(axis=0)
-    many = [at for at in range(len(people)) if rated[at] >= LEAST]
-    apart = [
-        (one, other) for one, other in combinations(many, 2) if np.sum(counts[:, one] & counts[:, other]) < LEAST_ALIKE
-    ]
-    if apart and len(apart) == len(many) * (len(many) - 1) / 2:
+    given = np.isfinite(matrix.given[:, list(people)])
+    many = [at for at in range(len(people)) if given[:, at].sum() >= LEAST]
+    common = [np.sum(given[:, one] & given[:, other]) for one, other in combinations(many, 2)]
+    if common and max(common) < LEAST_ALIKE:
         yield Note("different_cases", {"people": [matrix.raters[people[at]].name for at in many]}, "warning")
-
-
-def _named(matrix: RatingsMatrix, first: int, second: int) -> dict[str, object]:
-    return {"first": matrix.raters[first].name, "second": matrix.raters[second].name}
 
 
 def stopped_judges(data: Scores, names: Collection[str] = ()) -> list[Note]:
