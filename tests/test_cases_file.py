@@ -76,7 +76,7 @@ def test_csv_rows_become_cases(make: Make) -> None:
     assert second.inputs["answer"] == "" and second.row == 3
     assert cases.id_column == "id"
     assert list(cases) == [first, second], "it is read anew"
-    assert cases.sha256() == hashlib.sha256(text.encode()).hexdigest()
+    assert cases.sheet.sha256() == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_only_id_and_case_id_are_taken_for_ids_and_rows_without_them_are_numbered(make: Make) -> None:

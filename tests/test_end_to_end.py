@@ -32,8 +32,10 @@ def judged(folder: Path, tiny_judge: Path, vllm_host: Engines) -> Path:
     """A run of the sample answers under two rubrics in one pass, the second one fed by aliases."""
     done = type_with(
         vllm_host, folder, "judge", ANSWERS, "--rubric", "pathway-answer", "--rubric", "gold-answer",
-        "--judge", tiny_judge, "--detail", "score", "--run", "may.run", "--out", "verdicts.csv", "--keep", "chatbot",
+        "--judge", tiny_judge, "--detail", "score", "--run", "may.run", "--keep", "chatbot",
     )  # fmt: skip
+    assert done.code == 0, done.err
+    done = type_with(vllm_host, folder, "export", "may.run", "--out", "verdicts.csv")
     assert done.code == 0, done.err
     return folder / "may.run"
 
@@ -64,10 +66,13 @@ def test_the_run_keeps_no_text_of_a_case(judged: Path) -> None:
 
 def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, here: Run) -> None:
     before = sqlite3.connect(judged).execute("SELECT count(*), max(number) FROM outcomes").fetchone()
-    done = here("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json")
+    done = here("judge", ANSWERS, "--run", judged.name, "--keep", "audience")
     assert done.code == 0, done.err
     assert sqlite3.connect(judged).execute("SELECT count(*), max(number) FROM outcomes").fetchone() == before
-    assert {row["rubric"] for row in rows(done.out, "scores")} == {"gold-answer", "pathway-answer"}
+    assert {row["rubric"] for row in rows(here("summary", judged.name, "--json").out, "scores")} == {
+        "gold-answer",
+        "pathway-answer",
+    }
     by = ("summary", judged.name, "--by", "audience")
     hidden = here(*by)
     assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.words

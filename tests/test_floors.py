@@ -15,12 +15,12 @@ CEILINGS = {
     VALUES: 750,
     "system": 741,
     "rubrics": 3385,
-    "sheets": 2262,
+    "sheets": 2243,
     "probes": 348,
     "judges": 1535,
     "rendering": 526,
     "sealing": 929,
-    "engines": 2292,
+    "engines": 2289,
     "runs": 2189,
     "judging": 2186,
     "statistics": 1713,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 394,
     "api": 338,
     "declare": 452,
-    "cli": 2607,
+    "cli": 2601,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

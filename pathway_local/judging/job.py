@@ -55,7 +55,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         prepared = prepare(plan, existing, loaded, watcher.notice, watcher.stopped)
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
         add_raters(run, prepared)
-        sha256 = prepared.cases.sha256()
+        sha256 = prepared.cases.sheet.sha256()
         job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256)))
         remember(run, prepared.cases, plan.map)
         remember_kept(run, prepared.plan.keep)
@@ -115,7 +115,7 @@ class _ScoringJob:
                 self.watcher.notice(remark)
             changed = True
             with suppress(CasesError):
-                changed = self.prepared.cases.sha256() != self.sha256
+                changed = self.prepared.cases.sheet.sha256() != self.sha256
             if changed:
                 self.run.jobs.learn(self.id, {"cases_changed": True})
                 name = self.prepared.cases.path.name

@@ -103,7 +103,7 @@ class CasesGiven:
 
     def facts(self, run: RunFile) -> dict[str, Value]:
         """Return the facts about the cases file for a job."""
-        return {"cases": file_facts(self.file.path, run.key, self.file.sha256())}
+        return {"cases": file_facts(self.file.path, run.key, self.file.sheet.sha256())}
 
     def remember(self, run: RunFile) -> None:
         """Store how the file's columns were matched, for the next command."""
@@ -149,7 +149,7 @@ def keep_columns(
         raise UsageError(f"{run.path.name} has no cases yet", "Judge them or import ratings first.")
     count = 0
     with run.together():
-        facts = file_facts(cases.path, run.key, cases.sha256())
+        facts = file_facts(cases.path, run.key, cases.sheet.sha256())
         job = run.jobs.begin(command, {"keep": list(names), "cases": facts})
         found = _same(run, cases, known)
         while some := list(islice(found, TOGETHER)):

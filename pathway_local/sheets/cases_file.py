@@ -7,7 +7,6 @@ from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.columns import (
     folded,
-    has_column,
     is_known,
     is_row_of_texts,
     match_all,
@@ -40,8 +39,7 @@ class CasesFile:
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
     `optional` the inputs that the file or a row of it may lack, `conversations` those that may be lists of messages,
-    `id_column` the column of the ids; without it, ids
-    are read from a column named id or case_id, and a file without either has its rows numbered.
+    `id_column` the column of the ids; without it, one named id or case_id, and a file without either is numbered.
 
     Afterwards `inputs` has the column of each input (`rubric.criteria` is the key criteria of the objects in the column
     rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -150,13 +148,10 @@ class CasesFile:
             raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
-    def sha256(self) -> str:
-        """Return the hash of the whole file, 64 hex digits."""
-        return self.sheet.sha256()
-
     def _match(self, needed: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input, or the dotted name that the user gave of a key inside its cells."""
-        absent = {name for name in self.optional if name not in given and not has_column(name, self.columns)}
+        there = {*map(folded, self.columns)}
+        absent = {name for name in self.optional if name not in given and folded(name) not in there}
         wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
         self._nested = nested_keys(self.sheet, given.values())
         try:
@@ -190,7 +185,9 @@ class CasesFile:
             seen[name] = place
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
-        own = {column: _group(text) for column, text in row.cells.items() if column not in self._used}
+        own = {column: text for column, text in row.cells.items() if column not in self._used}
+        # An error value of a spreadsheet groups nothing.
+        own = {column: "" if ERROR_VALUE.fullmatch(text.strip()) else text for column, text in own.items()}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
             return BadRow(name, row.number, self.path.name, place, reason, readable, kind)
@@ -226,8 +223,3 @@ class CasesFile:
         if name in self._conversations:
             return row.cells[column]
         return text_in(row, column, name, typed=self.sheet.typed, joins=name in self._joins)
-
-
-def _group(text: str) -> str:
-    """Return a cell of metadata; an error value of a spreadsheet groups nothing."""
-    return "" if ERROR_VALUE.fullmatch(text.strip()) else text

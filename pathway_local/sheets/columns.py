@@ -140,11 +140,6 @@ def is_row_of_texts(columns: Sequence[str]) -> bool:
     return not any(map(is_known, columns)) and not all(map(is_like_a_name, columns))
 
 
-def has_column(name: str, columns: Sequence[str]) -> bool:
-    """Whether one of the columns has that name, in any spelling."""
-    return any(_is_spelled_alike(name, column) for column in columns)
-
-
 def same_column(name: str, columns: Sequence[str]) -> str | None:
     """Return the column of that name, else the only one in another spelling (`Chatbot` for `chatbot`), else None."""
     alike = [name] if name in columns else [column for column in columns if _is_spelled_alike(name, column)]

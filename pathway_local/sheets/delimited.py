@@ -77,15 +77,15 @@ class DelimitedSheet(Sheet):
         encoding = self.encoding.of_copies
         width = max(self._width, *(row.width or 0 for row in self.rows() if not row.problem), 0)
         header = self._extended(self._header, [*[""] * (width - self._width), *columns])
-        file.write(encoding.mark + encoding.encode(header))
+        file.write(encoding.beginning(header))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
             # end up below wrong columns.
             if cells is None or row.width is None or row.width > width:
-                file.write(encoding.encode(text))
+                file.write(text.encode(encoding.codec))
             else:
-                file.write(encoding.encode(self._extended(text, [*[""] * (width - row.width), *cells])))
+                file.write(self._extended(text, [*[""] * (width - row.width), *cells]).encode(encoding.codec))
         return 0
 
     def _extended(self, text: str, fields: Sequence[Value]) -> str:

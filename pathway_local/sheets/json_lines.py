@@ -51,7 +51,7 @@ class JsonLinesSheet(Sheet):
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
         encoding = self.encoding.of_copies
-        file.write(encoding.mark)
+        file.write(encoding.beginning())
         for row, cells in rows:
             text = own_text(self.path, row)
             if cells is not None and not row.problem:
@@ -60,7 +60,7 @@ class JsonLinesSheet(Sheet):
                 # The new keys go before the last character, the closing brace: the user's part keeps every byte.
                 body, added = text.rstrip(), json_text(dict(zip(columns, cells, strict=True)))[1:]
                 text = f"{body[:-1]}{', ' if row.cells and cells else ''}{added}{text[len(body) :]}"
-            file.write(encoding.encode(text))
+            file.write(text.encode(encoding.codec))
         return 0
 
     def _keys(self) -> list[str]:

@@ -40,14 +40,9 @@ class Encoding:
         """The encoding of a copy with added cells, which hold letters that only Unicode has."""
         return self if self.codec in ("utf-8", *MARKS.values()) else Encoding("utf-8", True)
 
-    @property
-    def mark(self) -> bytes:
-        """The byte order mark that the file begins with, if any."""
-        return self.encode("\ufeff") if self.bom else b""
-
-    def encode(self, text: str) -> bytes:
-        """Return the text's bytes."""
-        return text.encode(self.codec)
+    def beginning(self, text: str = "") -> bytes:
+        """Return a text at the beginning of the file, behind the byte order mark, if it has one."""
+        return ("\ufeff" * self.bom + text).encode(self.codec)
 
 
 def find_encoding(path: Path, chosen: str = "") -> Encoding:

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from datetime import date
@@ -198,7 +198,7 @@ def fill_cell(cell: Cell, value: Value) -> bool:
 def _write(file: BinaryIO, pages: Iterator[Page]) -> int:
     book = openpyxl.Workbook(write_only=True)
     try:
-        cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
+        cut = sum(_fill(book, page) for page in pages)
     except BaseException:
         for sheet in book.worksheets:  # left open, each would write to stderr when it is collected
             with suppress(OSError):  # on a full disk closing fails as well; the first error is the one to tell
@@ -215,14 +215,13 @@ def save_book(book: openpyxl.Workbook, file: BinaryIO) -> None:
     file.write(packed.getbuffer())
 
 
-def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _fill(book: Any, page: Page) -> int:
     """Add a sheet with a frozen header and a filter; return the texts cut."""
-    sheet = book.create_sheet(title)
+    sheet, columns = book.create_sheet(page.title), page.columns
     sheet.sheet_format.defaultColWidth = WIDTH
     sheet.freeze_panes = "A2"
-    cut = 0
-    number = 0
-    for number, row in enumerate(chain([dict(zip(columns, columns, strict=True))], rows)):
+    cut = number = 0
+    for number, row in enumerate(chain([dict(zip(columns, columns, strict=True))], page.rows)):
         if number == LAST_ROW:
             raise UsageError(
                 f"a workbook holds no more than {LAST_ROW - 1:,} rows below its header", "Write .csv or .parquet."
