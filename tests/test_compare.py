@@ -175,11 +175,7 @@ def test_means_that_tie_differences_that_are_alike_and_no_pair() -> None:
     [
         ([1, 2, 1, 2], "demo scores v1 higher.", "people would score v1 higher."),
         ([-1, -2, -1, -2], "demo scores v2 higher.", "people would score v2 higher."),
-        (
-            [1, -2, 2, -1],
-            "do not show which of them demo scores higher.",
-            "do not show which of them people would score higher.",
-        ),
+        ([1, -2, 2, -1], "do not show which of them scores higher.", "do not show which of them scores higher."),
     ],
 )
 def test_only_labels_say_which_chatbot_people_would_score_higher(
