@@ -168,6 +168,12 @@ def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, t
     assert "By judge, v1 and v2 can't be compared, because under 33 choices are between them." in alone
 
 
+def test_columns_that_name_one_chatbot_alone_are_refused(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", bots=[("v1", "v1")]).close()
+    found = run("compare", "p.run", "--pairs", "bot_a,bot_b")
+    assert found.code == 2 and "no case names two different chatbots in bot_a and bot_b" in found.err
+
+
 def test_an_interval_of_choices_stays_within_the_scale(run: Run, tmp_path: Path) -> None:
     choices: list[tuple[Number, Number]] = [(1, -1)] * 11 + [(0, 0)]
     compared_run(tmp_path / "p.run", bots=[("v1", "v2")], choices=choices).close()

@@ -56,9 +56,10 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
         yield from comparison_tables(matrices, plan, stopped)
         return
     matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
-    clusters = (matrix.clusters(plan.cluster) if plan.cluster else None for matrix in matrices)
-    warnings = [note for matrix in matrices for note in mistakes(matrix, clusters=next(clusters))]
-    yield from comparison_tables(matrices, plan, [*stopped, *warnings])
+    warnings = list[Note](stopped)
+    for matrix in matrices:
+        warnings += mistakes(matrix, clusters=matrix.clusters(plan.cluster) if plan.cluster else None)
+    yield from comparison_tables(matrices, plan, warnings)
     check_bad(matrices, options.bad)
     told = options.model_copy(update={"cluster": plan.cluster})
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, told))]
