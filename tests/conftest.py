@@ -11,6 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
+# numpy reads it: of several workers' threads, each would wait in a loop for another that has no processor.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import engine_scripts
 import pytest
 from browser import Browser, browser
@@ -25,8 +29,6 @@ from xdist.scheduler import LoadScopeScheduling
 # A shell lets its background programs ignore SIGINT, and every command that the tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from benchmark import instant_engine
 from pathway_local.engines.engines import Engines

@@ -16,8 +16,8 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
 
 
-def type_with(host: Engines, folder: Path, *arguments: object) -> Said:
-    """Type a command in this folder whose judge is the one that the host has loaded."""
+def engine_of(host: Engines) -> Callable[..., Engines]:
+    """Return what stands in for `EngineCache.engine`: it gives the host to who asks for what the host has loaded."""
 
     def engine(
         self: EngineCache,
@@ -35,11 +35,16 @@ def type_with(host: Engines, folder: Path, *arguments: object) -> Said:
         host.notify, host.stopped = notify, stopped
         return host
 
+    return engine
+
+
+def type_with(host: Engines, folder: Path, *arguments: object) -> Said:
+    """Type a command in this folder whose judge is the one that the host has loaded."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
         leave_alone(patched)
         patched.chdir(folder)
-        patched.setattr(EngineCache, "engine", engine)
+        patched.setattr(EngineCache, "engine", engine_of(host))
         patched.setattr(sys, "argv", ["pathway-local", *map(str, arguments)])
         patched.setattr(sys.stdin, "isatty", lambda: False)
         with pytest.raises(SystemExit) as ended:

@@ -45,7 +45,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     assert "another" in refused.words
     assert not (tmp_path / "x.run").exists()
     _listed(monkeypatch, Another())
-    done = run(*JUDGING, "--engine", "another", "--json")
+    done = run(*JUDGING, "--engine", "another")
     assert done.code == 0, done.err
     assert "another 3.1 on an abacus, sealed: namespace+filter+files" in done.words
     with RunFile.read(tmp_path / "x.run") as read:
@@ -56,7 +56,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     facts: Any = job.facts
     assert facts["engines"][0]["engine"] == "another"
     assert facts["packages"]["pytest"]
-    again = run(*JUDGING, "--engine", "another", "--json")
+    again = run(*JUDGING, "--engine", "another")
     assert again.code == 0, again.err
 
 

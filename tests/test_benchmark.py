@@ -2,19 +2,22 @@
 
 import re
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import typer
 import yaml
+from shared_vllm import engine_of
 from typer.testing import CliRunner
 
+from benchmark import stage
 from benchmark.__main__ import bench, compare, row
 from benchmark.made_cases import shortened
 from benchmark.stage import Measured, Stage, Variant
+from pathway_local.engines.engines import Engines
 from pathway_local.engines.vllm import engine_options
+from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
@@ -46,19 +49,19 @@ def test_the_command_refuses_what_it_does_not_know(given: str, monkeypatch: pyte
 
 
 def test_on_a_gpu_an_engine_is_freed_before_the_next_and_figures_are_saved_after_every_round() -> None:
-    stage, saved, asked = FakeStage(), list[int](), [Variant.JUDGE, Variant.FREE]
-    runs = compare(stage, asked, 10, 2, 60, alone=True, save=lambda runs: saved.append(sum(map(len, runs.values()))))
-    names = [name for name, *_ in stage.asked]
+    fake, saved, asked = FakeStage(), list[int](), [Variant.JUDGE, Variant.FREE]
+    runs = compare(fake, asked, 10, 2, 60, alone=True, save=lambda runs: saved.append(sum(map(len, runs.values()))))
+    names = [name for name, *_ in fake.asked]
     assert names == [*["constrained", "free"] * 3, "freed", *["judge"] * 3, "freed"], "the first of each warms up"
     assert saved == [2, 4, 5, 6] and {name: len(each) for name, each in runs.items()} == dict.fromkeys(Variant, 2)
-    seeds = {name: [seed for each, _, seed in stage.asked if each == name] for name in Variant}
+    seeds = {name: [seed for each, _, seed in fake.asked if each == name] for name in Variant}
     assert seeds["constrained"] == seeds["judge"] == seeds["free"], "all engines get the same cases"
 
 
 def test_on_a_processor_variants_take_turns_and_no_round_begins_after_the_time() -> None:
-    stage = FakeStage()
-    runs = compare(stage, [*Variant], 10, 3, -1, alone=False)
-    assert [name for name, *_ in stage.asked] == [*Variant, *Variant, "freed"]
+    fake = FakeStage()
+    runs = compare(fake, [*Variant], 10, 3, -1, alone=False)
+    assert [name for name, *_ in fake.asked] == [*Variant, *Variant, "freed"]
     assert {name: len(each) for name, each in runs.items()} == dict.fromkeys(Variant, 1)
 
 
@@ -87,9 +90,19 @@ def test_settings_that_the_documentation_names_are_ones_that_a_judge_may_make(ti
     assert engine_options(EngineConfig(str(tiny_judge), settings=read), False).items() >= read.items()
 
 
-@pytest.mark.parametrize("names", [[Variant.JUDGE], pytest.param([*Variant], marks=pytest.mark.soak)], ids=len)
-def test_one_round_with_the_real_engine(tmp_path: Path, names: Sequence[Variant]) -> None:
+def test_judge_is_measured_with_the_real_engine(
+    tmp_path: Path, tiny_judge: Path, vllm_host: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A changed plan, watcher or message of an engine can't break the benchmark unseen."""
-    stage = Stage("tiny", tmp_path, "pathway-answer", "score", {"max_num_seqs": 8})
-    runs = compare(stage, names, 2, 1, 60, alone=True)
-    assert [(each.generated > 0, each.cpu > 0) for [each] in runs.values()] == [(True, True)] * len(names)
+    monkeypatch.setattr(stage, "make_judge", lambda *_: tiny_judge)
+    monkeypatch.setattr(EngineCache, "engine", engine_of(vllm_host))
+    measured = Stage("tiny", tmp_path, "pathway-answer", "score", {}).measure(Variant.JUDGE, 2, 0)
+    assert measured.generated > 0 and measured.cpu > 0
+
+
+@pytest.mark.soak
+def test_one_round_of_all_variants_with_an_engine_of_its_own(tmp_path: Path) -> None:
+    runs = compare(
+        Stage("tiny", tmp_path, "pathway-answer", "score", {"max_num_seqs": 8}), [*Variant], 2, 1, 60, alone=True
+    )
+    assert [(each.generated > 0, each.cpu > 0) for [each] in runs.values()] == [(True, True)] * 3

@@ -132,6 +132,25 @@ def test_chatbots_are_compared_by_choices_between_two(run: Run, tmp_path: Path) 
     assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "p.xlsx", "--cluster", "bot_a").code == 0
 
 
+@pytest.mark.parametrize(
+    ("last", "places", "said"),
+    [
+        ([], [(1, 2), (2, 2), (2, 3)], "the data do not show which comes first: alpha or gamma."),
+        ([("alpha", "gamma")], [(1, 1), (2, 2), (3, 3)], "alpha comes first: judge prefers it to each of the others."),
+        ([("gamma", "alpha")], [(1, 3)] * 3, "the data do not show which comes first: alpha, beta or gamma."),
+    ],
+)
+def test_chatbots_that_never_met_have_no_order(
+    run: Run, tmp_path: Path, last: list[tuple[str, str]], places: list[tuple[int, int]], said: str
+) -> None:
+    bots, choices = [("alpha", "beta"), ("beta", "gamma"), *last], 33 * [(1, -1)] + 3 * [(0, 0)]
+    compared_run(tmp_path / "p.run", bots=bots, choices=choices, times=2).close()  # the first of two nearly always wins
+    out = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out
+    order = sorted(rows(out, "order"), key=lambda row: str(row["chatbot"]))
+    assert [(row["best"], row["worst"]) for row in order] == places
+    assert sentences(out) == [f"By judge, {said}"]
+
+
 def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, tmp_path: Path) -> None:
     compared_run(
         tmp_path / "p.run",
@@ -147,6 +166,12 @@ def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, t
     assert notes(out, "unnamed") == ["16 cases are left out: bot_a and bot_b do not name two different chatbots there."]
     alone = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--min-group", "33").out
     assert "By judge, v1 and v2 can't be compared, because under 33 choices are between them." in alone
+
+
+def test_columns_that_name_one_chatbot_alone_are_refused(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run", bots=[("v1", "v1")]).close()
+    found = run("compare", "p.run", "--pairs", "bot_a,bot_b")
+    assert found.code == 2 and "no case names two different chatbots in bot_a and bot_b" in found.err
 
 
 def test_an_interval_of_choices_stays_within_the_scale(run: Run, tmp_path: Path) -> None:

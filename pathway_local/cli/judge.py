@@ -81,14 +81,11 @@ def listening(progress: JobProgress) -> Iterator[None]:
 def show_dry_run(found: Sequence[JudgeForecast]) -> None:
     """Print for each judge what it would do, what would fail, and what it would take."""
     for judge in found:
-        if judge.label:
-            data.say(f"{judge.judge}: {judge.label}")
         for rater in judge.raters:
             _show_rater(rater)
-        most = f"prompt and reply together may have {judge.context:,} tokens"
-        data.say(f"{judge.judge}: {most}, or fewer if the engine lacks the memory")
-        for note in judge.notes:
-            data.say(f"{judge.judge}: {note}")
+        most = f"prompt and reply together may have {judge.context:,} tokens, or fewer if the engine lacks the memory"
+        for said in filter(None, (judge.label, most, *judge.notes)):
+            data.say(f"{judge.judge}: {said}")
     data.say("dry run: nothing was judged or stored")
 
 
@@ -102,12 +99,9 @@ def _show_rater(found: RaterForecast) -> None:
     if more := sum(found.failures.values()) - len(found.first_failures):
         data.say(f"… and {more:,} more", indent=2)
     if found.to_judge:
-        share = found.shared_tokens / found.prompt_tokens
-        data.say(
-            f"prompts: {found.prompt_tokens:,} tokens, {share:.0%} of them shared; "
-            f"replies: at most {found.reply_tokens:,} tokens",
-            indent=2,
-        )
+        shared = f"{found.shared_tokens / found.prompt_tokens:.0%} of them shared"
+        replies = f"replies: at most {found.reply_tokens:,} tokens"
+        data.say(f"prompts: {found.prompt_tokens:,} tokens, {shared}; {replies}", indent=2)
 
 
 app = App()

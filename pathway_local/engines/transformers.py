@@ -154,11 +154,8 @@ def _whole_model(config: EngineConfig) -> Any:
     named = {"dtype": config.dtype, "trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
     named["ignore_mismatched_sizes"] = True  # they are in the report, too
     model, told = transformers.AutoModelForCausalLM.from_pretrained(config.model, **named)
-    for key, said in (
-        ("missing", "lack"),
-        ("unexpected", "hold, beside those of the model,"),
-        ("mismatched", "misfit"),
-    ):
+    wrong = {"missing": "lack", "unexpected": "hold, beside those of the model,", "mismatched": "misfit"}
+    for key, said in wrong.items():
         if strange := sorted(map(str, told[f"{key}_keys"])):
             first = f"{len(strange)} tensors, first {ascii(strange[0])[:80]}"
             raise WeightsMissing(f"the judge's weights {said} {first}", AGAIN)
@@ -200,13 +197,13 @@ class Draw:
 
         self._beat()
         logits = logits.float()
-        for item, row, noted in zip(self._batch, logits, self.logprobs, strict=True):
+        allowed = torch.full_like(logits, float("-inf"))
+        for at, (item, row, noted, dice) in enumerate(zip(self._batch, logits, self.logprobs, self._dice, strict=True)):
             if item.logprob_ids:
                 wanted = row.log_softmax(-1)[list(item.logprob_ids)].tolist()
                 noted.append(dict(zip(item.logprob_ids, wanted, strict=True)))
-        rolls = zip(self._batch, logits, self._dice, strict=True)
-        chosen = torch.tensor([_draw(item.sampling, row, dice) for item, row, dice in rolls], device=logits.device)
-        return torch.full_like(logits, float("-inf")).scatter(1, chosen[:, None], 0.0)
+            allowed[at, _draw(item.sampling, row, dice)] = 0.0
+        return allowed
 
 
 def _draw(how: Sampling, logits: "torch.Tensor", dice: "torch.Generator") -> int:

@@ -14,7 +14,11 @@ from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
+from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import BoolArray, FloatArray, Undefined
+
+FIRST = "order_chosen"
+"""The note that one chatbot is preferred to each of the others."""
 
 
 def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
@@ -80,6 +84,9 @@ def choices_between(
         raters = matrix.places(options.rater) or matrix.scoring()
         without += int(np.sum(np.isfinite(choices_of(matrix, pair)[:, raters]).any(axis=1) & ~named(matrix, columns)))
     values = sorted({kept[between] for matrix in matrices for kept in matrix.metadata})
+    if not values:
+        said = f"no case names two different chatbots in {shown(first)} and {shown(second)}"
+        raise UsageError(said, "Name the columns of A's and B's chatbot.")
     pairing = Pairing(between, {case_id: case_id for matrix in matrices for case_id in matrix.case_ids})
     plan = ComparisonPlan(between, tuple(values), pairing, options.rater, cluster, options.min_group, without, columns)
     return matrices, plan

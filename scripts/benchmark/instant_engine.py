@@ -36,9 +36,6 @@ class InstantEngine:
         answers, self._held = [self._answer(item) for item in self._held], []
         return answers
 
-    def close(self) -> None:
-        """Nothing is to be freed."""
-
     def _answer(self, item: Pass) -> PassResult:
         reply = self._reply if item.max_tokens > 1 else ()
         shares = (_even(item.logprob_ids),) * (len(reply) + 1) if item.logprob_ids else ()
