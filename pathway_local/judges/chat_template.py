@@ -76,8 +76,7 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     if error := failed or failed_on_probes:
         raise EngineError(f"the chat template fails: {plain_line(error)}", _HINT)
     places = {mark: at for at, mark in enumerate(marks)}
-    split = re.split(f"({fence}-[0-9]+-{fence})", plain)
-    frame = ChatFrame(places.get(part, part) for part in split)
+    frame = ChatFrame(places.get(part, part) for part in re.split(f"({fence}-[0-9]+-{fence})", plain))
     for at, (role, around) in enumerate(turns):
         # Of a turn without words, which has no marker, the template may do with the blanks what it likes.
         if len(around) > 1 and (found := frame.count(at)) != 1:
