@@ -58,8 +58,9 @@ class Wording:
         return Worded(title, heads, tuple(zip(*(cells for _, _, cells in merged), strict=True)), words)
 
     def title(self, table: Table) -> str:
-        """The table's title."""
-        return self.say.text("tables", table.key, self._about(table)) if self.say.has("tables", table.key) else ""
+        """The table's title, which may be that of its section."""
+        found = next((each for each in ("tables", "sections") if self.say.has(each, table.key)), "")
+        return self.say.text(found, table.key, self._about(table)) if found else ""
 
     def head(self, table: Table, column: Column) -> str:
         """The label of a column: by its table and name, by its name, or its own."""
