@@ -303,18 +303,17 @@ def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) ->
     assert reason in notes(printed, "labels_cannot")[0] and not rows(printed, "corrected_differences")
 
 
-def test_no_interval_goes_beyond_the_differences_that_the_scale_allows(run: Run, tmp_path: Path) -> None:
-    texts = [{"question": f"What is {at // 2}?"} for at in range(24)]
-    given = [
-        Case(f"c-{at}", {**own, "answer": f"{at}"}, {"bot": ("Alfa", "Gama")[at % 2], "student": str(at // 8)}, at + 1)
-        for at, own in enumerate(texts)
-    ]
-    mine = rubric("question", "answer")
+def test_clusters_of_either_side_count_and_no_interval_goes_beyond_the_scale(run: Run, tmp_path: Path) -> None:
+    """Twelve questions: Alfa's answers come from a student each, Gama's from three."""
+    mine, given = rubric("question", "answer"), list[Case]()
+    for at in range(24):
+        kept = {"bot": "Gama", "student": str(at // 8)} if at % 2 else {"bot": "Alfa", "student": f"of {at}"}
+        given.append(Case(f"c-{at}", {"question": f"What is {at // 2}?", "answer": str(at)}, kept, at + 1))
     with judged_run(tmp_path / "may.run", mine, rows=given) as made:
         scores = {each.id: Verdict({"score": Score(5 if (at // 8 + at) % 2 else 1)}) for at, each in enumerate(given)}
         add(made, "demo", scores, mine, rows=given)
     found = compared(run, tmp_path / "may.run", "--cluster", "student")["difference"]
-    assert (found["low"], found["high"]) == (-4, 4) and found["value"] == pytest.approx(-4 / 3)
+    assert (found["low"], found["high"], found["clusters"]) == (-4, 4, 3) and found["value"] == pytest.approx(-4 / 3)
 
 
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:
