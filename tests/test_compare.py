@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agreement_run import answers_run
-from rated_run import BOTS, add, judged_run, scored, several_run
+from rated_run import BOTS, add, judged_run, scored, several_run, store_draw
 from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
@@ -290,6 +290,25 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     assert "By demo, corrected by people's ratings, the data do not show which comes first: Alfa or Beta." in sentences(
         printed
     )
+
+
+def test_labels_of_a_small_stratum_count_by_its_share(run: Run, tmp_path: Path) -> None:
+    """Hard questions are a tenth, and a third of the sample; only there people see Gama behind."""
+    mine, rows_of = rubric("question", "answer"), list[Case]()
+    for at in range(400):
+        kept = {"bot": ("Alfa", "Gama")[at % 2]}
+        rows_of.append(Case(f"c-{at}", {"question": f"q {at // 2}", "answer": f"a {at}"}, kept, at + 1))
+    hard = [at < 40 for at in range(400)]
+    drawn = [at for at in range(400) if hard[at] or (at // 2) % 9 == 0]
+    with judged_run(tmp_path / "may.run", mine, rows=rows_of) as made:
+        store_draw(made, rows_of, drawn, mine, strata=[*map(int, hard)])
+        labels = {
+            rows_of[at].id: Verdict({"score": Score(4 - (at // 2) % 2 - 2 * (hard[at] and at % 2))}) for at in drawn
+        }
+        own = [rows_of[at] for at in drawn]
+        add(made, "ann", labels, mine, "human", own, sheet=True)
+    found = compared(run, tmp_path / "may.run", "--rater", "demo")["corrected"]
+    assert found["value"] == pytest.approx(0.1 * 2)
 
 
 def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) -> None:
