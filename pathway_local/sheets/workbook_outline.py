@@ -88,7 +88,7 @@ def check_copyable(path: Path) -> None:
 
 @dataclass(slots=True)
 class Outline:
-    """What a sheet's XML says before any cell is read: its rows, whether it has formulas, and which columns it hides.
+    """The outline that a sheet's XML gives before any cell is read: its rows, whether it has formulas, and which columns it hides.
 
     `merged` has the column (from 0), the first and the last row of each cell that is merged over several rows.
     """
