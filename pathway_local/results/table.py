@@ -10,7 +10,7 @@ from pathway_local.statistics.figure import Estimate, Undefined
 ColumnKind = Literal[
     "word", "levels", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"
 ]
-"""Kinds of a column: a word from outside, levels of a scale, a word of ours by its key, a rater's name, several of them,
+"""Kinds of column: a word from outside, levels of a scale, a word of ours by its key, a rater's name, several of them,
 a case's id, a whole number, a number, a share, a figure with its interval, or counts by level."""
 
 
