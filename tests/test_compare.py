@@ -208,10 +208,11 @@ def test_a_difference_that_rounds_to_none_and_is_shown_is_not_said_to_be_none() 
 
 def test_places_are_those_that_the_differences_leave_open() -> None:
     assert places("abc", [("a", "c")]) == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
-    assert places("abc", [("a", "b"), ("b", "c")]) == {"a": (1, 1), "b": (2, 2), "c": (3, 3)}
+    assert places("abc", [("a", "b"), ("b", "c")]) == {"a": (1, 2), "b": (2, 2), "c": (2, 3)}, "a never met c"
+    assert places("abc", [*combinations("abc", 2)]) == {"a": (1, 1), "b": (2, 2), "c": (3, 3)}
     assert places("abc", [("a", "b"), ("b", "c"), ("c", "a")]) == dict.fromkeys("abc", (1, 3))
-    many = [str(number) for number in range(300)]  # a chain: each is above the next alone
-    assert places(many, [*pairwise(many)]) == {each: (int(each) + 1,) * 2 for each in many}
+    many = [str(number) for number in range(300)]  # a ring of all
+    assert places(many, [*pairwise([*many, "0"])]) == dict.fromkeys(many, (1, 300))
 
 
 def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None:

@@ -332,6 +332,12 @@ def test_what_is_left_of_another_run_never_becomes_part_of_a_new_one(path: Path,
     assert left.read_bytes() == b"left" and not path.exists()
 
 
+def test_a_link_to_itself_is_no_name_for_a_run(path: Path) -> None:
+    path.symlink_to(path.name)
+    with pytest.raises(RunFileError, match="a file of that name exists already"):
+        RunFile.create(path)
+
+
 def test_a_run_with_two_names_is_refused(path: Path) -> None:
     full_run(path)
     path.with_name("other.run").hardlink_to(path)

@@ -48,6 +48,8 @@ found["foreign path"] = tried(local().connect, elsewhere)
 found["foreign by dots"] = tried(local().connect, str(folder / ".." / Path(elsewhere).name))
 (folder / "link").symlink_to(elsewhere)
 found["foreign by link"] = tried(local().connect, str(folder / "link"))
+os.symlink(elsewhere + ".loop", elsewhere + ".loop")
+found["link to itself"] = tried(local().connect, elsewhere + ".loop")
 found["bind foreign path"] = tried(local().bind, elsewhere + ".new")
 found["name"] = tried(local().bind, "\\0pathway-test-name-%d" % os.getpid())
 found["datagram to foreign path"] = tried(local(socket.SOCK_DGRAM).sendto, b"x", elsewhere)
@@ -98,6 +100,7 @@ ABSENT = {
     "foreign path",
     "foreign by dots",
     "foreign by link",
+    "link to itself",
     "datagram to foreign path",
     "message to foreign path",
 }

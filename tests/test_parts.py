@@ -310,6 +310,22 @@ def test_no_part_brings_back_a_case_that_was_purged_from_the_run(shop: Shop, her
     assert first.encode() not in content and fourth.encode() in content
 
 
+@pytest.mark.parametrize("every", [False, True])
+def test_a_case_that_was_purged_in_a_part_alone_does_not_stay_in_the_run_by_silence(
+    shop: Shop, here: Callable[..., Path], every: bool
+) -> None:
+    merged(here, *PARTS)
+    held = [*outcomes(here(PARTS[0]))]
+    gone = held if every else held[:2]
+    purge(here(PARTS[0]), gone, ["purge"], print)
+    assert f"still holds {len(gone)} of the cases that were purged from {here(PARTS[0])}" in refused(here, PARTS[0])
+    purge(here("all.run"), gone[1:], ["purge"], print)
+    assert "still holds 1 of the cases" in refused(here, PARTS[0], PARTS[1])
+    purge(here("all.run"), gone[:1], ["purge"], print)
+    merged(here, *PARTS)
+    assert outcomes(here("all.run")).keys() == outcomes(here("whole.run")).keys() - {*gone}
+
+
 def test_parts_with_and_without_texts_are_not_mixed_and_all_kept_columns_stay(
     shop: Shop, here: Callable[..., Path]
 ) -> None:

@@ -132,6 +132,25 @@ def test_chatbots_are_compared_by_choices_between_two(run: Run, tmp_path: Path) 
     assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "p.xlsx", "--cluster", "bot_a").code == 0
 
 
+@pytest.mark.parametrize(
+    ("last", "places", "said"),
+    [
+        ([], [(1, 2), (2, 2), (2, 3)], "the data do not show which comes first: alpha or gamma."),
+        ([("alpha", "gamma")], [(1, 1), (2, 2), (3, 3)], "alpha comes first: judge prefers it to each of the others."),
+        ([("gamma", "alpha")], [(1, 3)] * 3, "the data do not show which comes first: alpha, beta or gamma."),
+    ],
+)
+def test_chatbots_that_never_met_have_no_order(
+    run: Run, tmp_path: Path, last: list[tuple[str, str]], places: list[tuple[int, int]], said: str
+) -> None:
+    bots, choices = [("alpha", "beta"), ("beta", "gamma"), *last], 33 * [(1, -1)] + 3 * [(0, 0)]
+    compared_run(tmp_path / "p.run", bots=bots, choices=choices, times=2).close()  # the first of two nearly always wins
+    out = run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out
+    order = sorted(rows(out, "order"), key=lambda row: str(row["chatbot"]))
+    assert [(row["best"], row["worst"]) for row in order] == places
+    assert sentences(out) == [f"By judge, {said}"]
+
+
 def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, tmp_path: Path) -> None:
     compared_run(
         tmp_path / "p.run",

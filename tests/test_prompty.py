@@ -71,6 +71,7 @@ def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_f
     ("front", "said"),
     [
         ("name: x\ninputz: {answer: {}}\n", r"line 3, column 1: unknown key$"),
+        ('"": x\ninputs: {answer: {}}\n', r"line 2, column 1: unknown key$"),
         ("inputs: [answer]\n", r"line 2, column 1: inputs must map"),
         ("inputs: {answer: {type: string, emtpy: judge}}\n", r"line 2, column 33: unknown key"),
         ("inputs: {answer: {empty: maybe}}\n", r"line 2, column 19: .* must be judge or fail"),

@@ -137,6 +137,7 @@ def test_special_values_leave_the_distribution_and_undo_a_total() -> None:
     assert (found.value, found.probabilities) == (5, {5: 0.5, 6: 0.5})
     assert "x" not in topical.with_totals({"on topic": Score(0, shares), "tone": Score(4)})
     assert "x" not in topical.with_totals({"tone": Score(4)})
+    assert topical.with_totals({"on topic": Score(1, {0: 1.0, 1: 0.0}), "tone": Score(4)})["x"] == Score(5)
     assert topical.with_totals({"on topic": Score(1), "tone": Score(3.5)})["x"] == Score(4.5)
 
 

@@ -75,8 +75,8 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     (plain, failed), (probed, failed_on_probes) = render(template, conversations)
     if error := failed or failed_on_probes:
         raise EngineError(f"the chat template fails: {plain_line(error)}", _HINT)
-    split = re.split(f"{fence}-([0-9]+)-{fence}", plain)
-    frame = ChatFrame(int(part) if at % 2 else part for at, part in enumerate(split))
+    places = {mark: at for at, mark in enumerate(marks)}
+    frame = ChatFrame(places.get(part, part) for part in re.split(f"({fence}-[0-9]+-{fence})", plain))
     for at, (role, around) in enumerate(turns):
         # Of a turn without words, which has no marker, the template may do with the blanks what it likes.
         if len(around) > 1 and (found := frame.count(at)) != 1:

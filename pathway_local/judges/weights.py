@@ -79,7 +79,7 @@ def _refuse_odd(path: Path) -> None:
     An engine may read where a link leads, so its model could read there, too. Weights may lie elsewhere, and all of a
     repository in the hub's cache, whose links lead to its blobs.
     """
-    real = path.resolve()
+    real = Path(os.path.realpath(path))  # `resolve` fails at a link that leads to itself
     blobs = path.parent.resolve().parent.parent / "blobs"
     if path.is_symlink() and real.parent != blobs and not (_is_weights(path) and _is_weights(real)):
         raise EngineError(f"{path} is a link, and what it leads to would be read with the model", _COPY)

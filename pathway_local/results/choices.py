@@ -17,6 +17,9 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import BoolArray, FloatArray, Undefined
 
+FIRST = "order_chosen"
+"""The note that one chatbot is preferred to each of the others."""
+
 
 def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
     """What A got by each rater, (cases, raters): 1, 0.5 for a tie or a flip, or 0; NaN without a choice."""

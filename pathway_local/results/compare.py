@@ -11,7 +11,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
-from pathway_local.results.choices import OF_CHOICES, choices_between, chosen, notes_on_choices
+from pathway_local.results.choices import FIRST, OF_CHOICES, choices_between, chosen, notes_on_choices
 from pathway_local.results.comparison import (
     CompareOptions,
     Comparison,
@@ -148,15 +148,17 @@ def comparison_tables(
 def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
     """Return the places that each name can have if the first of each pair is `above` the second.
 
-    If the pairs come from intervals that hold for all differences at once, all places hold at once, too.
+    A chain shows nothing of its ends, of which choices may prefer the last, and which perhaps never met. If the pairs
+    come from intervals that hold for all differences at once, all places hold at once, too.
     """
     codes, size = {name: code for code, name in enumerate(names)}, len(names)
     known = np.zeros((size, size), dtype=np.float32)
     for one, other in above:
         known[codes[one], codes[other]] = 1
-    for _ in range(size.bit_length()):  # what is above something is above what lies below that
-        known = np.minimum(known + known @ known, 1)
-    known -= known * known.T  # a circle orders nothing
+    reached = known
+    for _ in range(size.bit_length()):
+        reached = np.minimum(reached + reached @ reached, 1)
+    known *= 1 - reached.T  # a circle orders nothing
     higher, lower = (known.sum(axis=axis).astype(int).tolist() for axis in (0, 1))
     return {name: (1 + above, size - below) for name, above, below in zip(names, higher, lower, strict=True)}
 
@@ -184,10 +186,13 @@ def ordered(pairs: Sequence[Comparison], plan: ComparisonPlan) -> tuple[list[dic
     by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else {}
     if not found:
         notes.append(Note("no_order", {**by, "reason": pairs[0].found}, "answer"))
-    for told, key in ((own, "order_first"), (by_people, "order_people")):
-        if first := [name for name, (best, _) in told.items() if best == 1]:
-            shown = {**by, "first": first[0], "names": first}
-            said = Note(key if len(first) == 1 else f"{key}_open", shown, "answer")
+    key = FIRST if plan.columns else "order_first"
+    for told, by_pair, keys in (
+        (own, found, (key, "order_first_open")),
+        (by_people, labelled, ("order_people", "order_people_open")),
+    ):
+        if first := _may_be_first(told, above(by_pair)):
+            said = Note(keys[len(first) > 1], {**by, "first": first[0], "names": first}, "answer")
             without = {"said": said, "smallest": plan.smallest, "few": few}
             notes.append(Note("order_without", without, "answer") if few else said)
     rows = [
@@ -199,6 +204,13 @@ def ordered(pairs: Sequence[Comparison], plan: ComparisonPlan) -> tuple[list[dic
         for side, _ in sorted(sides.values(), key=lambda each: (own.get(each[0].name, (0, 0)), -each[1]))
     ]  # fmt: skip
     return rows, notes
+
+
+def _may_be_first(told: Places, above: Collection[tuple[str, str]]) -> list[str]:
+    """Those that none is above; if it is one, with those that it is not above either."""
+    first = [name for name, (best, _) in told.items() if best == 1]
+    below = {other for one, other in above if first == [one]}
+    return first + [name for name in told if len(first) == 1 and name not in (*first, *below)]
 
 
 def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:

@@ -55,9 +55,9 @@ def parse_prompty(text: str, where: str) -> Prompty:
     matter, body, first_line = split_front_matter(text, where)
     front = read_front(matter, where)
     places = Places(matter, where, first_line=2)
-    if strange := next((key for key in front if key not in KEYS), None):
+    if strange := [key for key in front if key not in KEYS]:
         # It is not quoted: a line of an example that is not indented looks like a key.
-        raise RubricError(f"{places.of(strange)}: unknown key", f"Known are {', '.join(sorted(KEYS))}.")
+        raise RubricError(f"{places.of(strange[0])}: unknown key", f"Known are {', '.join(sorted(KEYS))}.")
     turns = tuple(checked_turn(*part, where) for part in _split_roles(body, where, first_line))
     return Prompty(front, places, declared_inputs(front, places), turns, body, first_line)
 

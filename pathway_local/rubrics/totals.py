@@ -131,7 +131,7 @@ def with_totals(
 
 def _whole(shares: Spread, special: Collection[Number] = ()) -> Spread:
     """The shares of one, without special values."""
-    kept = {value: share for value, share in sorted(shares.items()) if value not in special}
+    kept = {value: share for value, share in sorted(shares.items()) if share and value not in special}
     return {value: share / sum(kept.values()) for value, share in kept.items()}
 
 

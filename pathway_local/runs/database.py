@@ -295,7 +295,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def refuse_left_files(path: Path) -> None:
     """Raise RunFileError if files that SQLite would take into a new run lie beside its name."""
-    for file in (Path(f"{path.resolve()}{ending}") for ending in BESIDE):
+    for file in (Path(f"{os.path.realpath(path)}{ending}") for ending in BESIDE):
         if os.path.lexists(file) and not os.path.lexists(path):
             hint = f"Put that run back, or, if you don't need what it holds: `rm {quote(str(file))}`."
             raise RunFileError(f"{file}: it is left of another run of this name, and would become part of yours", hint)
@@ -306,7 +306,7 @@ def _check_beside(path: Path) -> None:
     if run.st_nlink > 1:
         hint = f"`find FOLDER -samefile {quote(str(path))}` lists its names; keep one."
         raise RunFileError(f"{path}: the file has a second name (hard link), under which its log would be missed", hint)
-    for file in (Path(f"{path.resolve()}{ending}") for ending in BESIDE):
+    for file in (Path(f"{os.path.realpath(path)}{ending}") for ending in BESIDE):
         with suppress(FileNotFoundError):
             beside = file.lstat()
             if not stat.S_ISREG(beside.st_mode) or beside.st_uid != run.st_uid:

@@ -30,7 +30,7 @@ from pathway_local.runs.audit import (
 )
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
-from pathway_local.runs.purge import GONE, TEXT, Notify, holds_texts, marks_of
+from pathway_local.runs.purge import EVERY_CASE, GONE, TEXT, Notify, holds_texts, marks_of
 from pathway_local.runs.record import COLUMNS, to_json
 from pathway_local.runs.run_cases import (
     KEEP,
@@ -142,6 +142,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Any]:
         own, since = _refuse_foreign(run, part)
         _refuse_older(part, own, since)
         _refuse_removed(run, part, since)
+        _refuse_kept(run, part, _gone(trail.entries()))
         for (name,) in part.database.rows(_OTHERS):
             notify(f"{part.path.name}: ratings of {name} stay there; import them into {run.path.name}")
         last = next((job for job in reversed(part.jobs.all()) if job.judges), None)
@@ -149,9 +150,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Any]:
             notify(f"{part.path.name}: the last command that judged did not reach its end, so cases may be missing")
         _take_settings(run, part)
         _take_jobs(run, part, own)
-        marks = (entry.facts.get(GONE) for entry in since)
-        gone = {str(mark) for own_marks in marks if isinstance(own_marks, list) for mark in own_marks}
-        rubrics = part.stored_rubrics()
+        gone, rubrics = _gone(since), part.stored_rubrics()
         for id, rater in part.raters():
             if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
                 run.add_rubric(rater.rubric, *rubrics[rater.rubric])
@@ -220,6 +219,21 @@ def _refuse_removed(run: RunFile, part: RunFile, since: Sequence[TrailEntry]) ->
         return
     hint = f"Remove them: `pathway-local runs {how}`."
     raise RunFileError(f"{part.path} still holds {said} that were removed from {run.path}", hint)
+
+
+def _refuse_kept(run: RunFile, part: RunFile, gone: set[str]) -> None:
+    """Raise RunFileError if the run still holds cases that were purged from the part and not judged there again."""
+    there = {case_id for (case_id,) in part.database.rows(EVERY_CASE)} if gone else set[str]()
+    others = [case_id for (case_id,) in run.database.rows(EVERY_CASE) if case_id not in there] if gone else []
+    if count := sum(mark in gone for mark in marks_of(run, others)):
+        said = f"{run.path} still holds {count} of the cases that were purged from {part.path}"
+        raise RunFileError(said, f"Remove them: `pathway-local runs purge {quote(str(run.path))} --case ID`.")
+
+
+def _gone(entries: Sequence[TrailEntry]) -> set[str]:
+    """The marks of the cases that were purged, by these entries."""
+    marks = (entry.facts.get(GONE) for entry in entries)
+    return {str(mark) for own in marks if isinstance(own, list) for mark in own}
 
 
 def _removed(entries: Sequence[TrailEntry]) -> set[str]:

@@ -119,7 +119,7 @@ class Gatekeeper:
         if not name or name[:1] == b"\0":
             return self._alone or not name or name[1:].startswith(_NCCL)
         path = Path(f"/proc/{process}/cwd").readlink() / os.fsdecode(name.split(b"\0")[0])
-        return path.resolve().is_relative_to(self._folder)
+        return Path(os.path.realpath(path)).is_relative_to(self._folder)
 
 
 def _is_path(address: bytes) -> bool:
