@@ -210,7 +210,9 @@ class Dialog:
             chosen = self._choose("right", [self._told("accept"), *others], 1)
             if chosen == 1:
                 return
-            self._given["map"] |= choose_columns(self._say, {inputs[chosen - 2]: cases.sheet.columns}, rows)
+            picked = choose_columns(self._say, {inputs[chosen - 2]: cases.sheet.columns}, rows)
+            kept = {name: column for name, column in self._given["map"].items() if column not in picked.values()}
+            self._given["map"] = kept | picked
 
     def _ask_by(self) -> None:
         """Ask for the column to compare by: one that is called like chatbots is proposed, a hidden one never shown."""
