@@ -304,7 +304,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     (missing,) = notes(found, "labels_missing")
     assert (
         missing.startswith("4 of 34 drawn cases have no label")
-        and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
+        and "2.90 points lower" in notes(found, "missing_scored_apart")[0]
     )
 
 

@@ -175,11 +175,7 @@ def test_means_that_tie_differences_that_are_alike_and_no_pair() -> None:
     [
         ([1, 2, 1, 2], "demo scores v1 higher.", "people would score v1 higher."),
         ([-1, -2, -1, -2], "demo scores v2 higher.", "people would score v2 higher."),
-        (
-            [1, -2, 2, -1],
-            "do not show which of them demo scores higher.",
-            "do not show which of them people would score higher.",
-        ),
+        ([1, -2, 2, -1], "do not show which of them scores higher.", "do not show which of them scores higher."),
     ],
 )
 def test_only_labels_say_which_chatbot_people_would_score_higher(
@@ -294,6 +290,31 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     assert "By demo, corrected by people's ratings, the data do not show which comes first: Alfa or Beta." in sentences(
         printed
     )
+
+
+def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", labelled=True)
+    case = Case("Alfa-1", {"question": "question 1", "answer": "Alfa 1"}, {"bot": "Alfa"}, 4)
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(made, "ann", {case.id: Verdict({"score": Score(3)})}, kind="human", rows=[case], sheet=True)
+    printed = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo", "--json").out
+    reason = "people gave some answers a special level, which has no place in a mean"
+    assert {each["corrected"]["reason"] for each in rows(printed, "compare")} == {reason}
+    assert reason in notes(printed, "labels_cannot")[0] and not rows(printed, "corrected_differences")
+
+
+def test_no_interval_goes_beyond_the_differences_that_the_scale_allows(run: Run, tmp_path: Path) -> None:
+    texts = [{"question": f"What is {at // 2}?"} for at in range(24)]
+    given = [
+        Case(f"c-{at}", {**own, "answer": f"{at}"}, {"bot": ("Alfa", "Gama")[at % 2], "student": str(at // 8)}, at + 1)
+        for at, own in enumerate(texts)
+    ]
+    mine = rubric("question", "answer")
+    with judged_run(tmp_path / "may.run", mine, rows=given) as made:
+        scores = {each.id: Verdict({"score": Score(5 if (at // 8 + at) % 2 else 1)}) for at, each in enumerate(given)}
+        add(made, "demo", scores, mine, rows=given)
+    found = compared(run, tmp_path / "may.run", "--cluster", "student")["difference"]
+    assert (found["low"], found["high"]) == (-4, 4) and found["value"] == pytest.approx(-4 / 3)
 
 
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile)
     compare = ("compare", other.path, "--between", "bot=a,b", "--pair-by", "question", "--rater", "demo")
     found = [row["corrected"]["reason"] for row in rows(run(*compare, "--json").out, "compare")]
     assert found == ["people labelled no random sample of the answers"]
-    assert "People's ratings can't correct the judge's scores here, because people labelled" in run(*compare).words
+    assert "People's labels can't correct demo, because people labelled" in run(*compare).words
 
 
 def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ MOST_NAMED = 4
 FEW_BAD, MOST_PASSED = 10, 0.2
 """Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
-STEPS = ("next_judge", "next_sample", "next_no_bad", "next_labels", "next_people", "next_read")
+STEPS = ("next_judge", "next_sample", "next_labels", "next_people", "next_read")
 """What to do next, the first thing first: of several scores, one may not call for trust that another does not bear."""
 
 Row = dict[str, Cell]
@@ -324,7 +324,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels" if bad else "next_no_bad", {"count": bad}, "answer")
+        return Note("next_labels", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")
