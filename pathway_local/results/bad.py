@@ -252,7 +252,8 @@ def bad_table(
             notes.append(Note("hidden_groups", left_out))
         notes += each.cautions(judges)
         for row in told[-1][1]:  # some figures are about some of the cases alone
-            about = {"judge": row["rater"], "cases": row["cases"], "every": len(each.labels)}
+            where = {"rubric": each.matrix.rubric, "rater": row["rater"]}
+            about = {"where": Note("where", where), "cases": row["cases"], "every": len(each.labels)}
             notes += [Note("bad_about", about, "note")] if row["cases"] != len(each.labels) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for row in made]

@@ -60,7 +60,8 @@ def mistakes(
     yield from _reversed(matrix, raters, clusters)
     yield from _strangers(matrix, people)
     if matrix.repeated > OFTEN * len(matrix.case_ids):
-        yield Note("cases_twice", {"count": matrix.repeated, "cases": len(matrix.case_ids)}, "warning")
+        told = {"rubric": matrix.rubric, "count": matrix.repeated, "cases": len(matrix.case_ids)}
+        yield Note("cases_twice", told, "warning")
 
 
 def _alike(matrix: RatingsMatrix, first: int, second: int) -> Iterator[Note]:
