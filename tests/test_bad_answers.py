@@ -146,7 +146,7 @@ def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_p
     (row,) = rows(out, "bad")
     assert (row["cases"], row["bad"]["value"], row["bad_labels"] + row["good_labels"]) == (70, 0, 35)
     assert row["bad_by_people"]["value"] == pytest.approx(1 / 7, abs=0.01)
-    assert notes(out, "bad_about")[0].startswith("demo: these figures are about 70 of 140 cases")
+    assert notes(out, "bad_about")[0].startswith("tiny by demo: these figures are about 70 of 140 cases")
     whole, brief = (run("agreement", "may.run", "--by", "lang", *more).words for more in (["--full"], []))
     assert "40 cases are left out of corrected means" in whole and "one value of lang has under 10" in whole
     assert "one value of lang has under 10" not in brief, "es has 40 cases in the table that is shown"
