@@ -21,7 +21,7 @@ from pathway_local.results.comparison import paired_difference
 from pathway_local.statistics.coefficients import COEFFICIENTS, agreement_figures
 from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.effect import at_holm_levels, difference_effect, mean_effect, scale_mean
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.statistics.handover import hand_over
 from pathway_local.statistics.human_benchmark import human_benchmark
 from pathway_local.statistics.needed import labels_for_width
@@ -191,9 +191,9 @@ def planned(name: str, pilot: int, points: float, rng: np.random.Generator) -> b
     """The half-width is reached with the number of labels that was planned after a pilot."""
     truth, judge, people, order = a_file(rng, name, pilot)
     found = corrected_mean(judge, people, (1, 5))
-    count = labels_for_width(found.pilot, points) if isinstance(found, Correction) else Undefined("no pilot")
-    if isinstance(count, Undefined):
+    if not isinstance(found, Correction):
         return None
+    count = labels_for_width(found.pilot, points)
     again = corrected_mean(judge, np.where(order < count, truth, np.nan), (1, 5))
     interval = again.corrected.interval if isinstance(again, Correction) else None
     return isinstance(interval, Interval) and interval.high - interval.low <= 2 * points

@@ -144,6 +144,8 @@ def test_what_is_not_defined_says_why(run: Run, small: RunFile) -> None:
         "not defined, because there is no case to compare",
     ):
         assert reason in shown.words
+    brief = run("agreement", small.path).words
+    assert '"its agreement" is not shown, because' in brief, "a column's name stands apart from the sentence"
     every = [row for each in json.loads(run("agreement", small.path, "--json").out) for row in each["rows"]]
     cells = [cell for row in every for cell in row.values() if isinstance(cell, dict) and "value" in cell]
     assert cells and all(cell["value"] is not None or cell["reason"] for cell in cells)
@@ -302,7 +304,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     (missing,) = notes(found, "labels_missing")
     assert (
         missing.startswith("4 of 34 drawn cases have no label")
-        and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
+        and "2.90 points lower" in notes(found, "missing_scored_apart")[0]
     )
 
 

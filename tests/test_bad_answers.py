@@ -130,7 +130,7 @@ def test_without_a_bad_label_the_headline_says_what_the_labels_can_carry(run: Ru
     most = ceil(100 * proportion_confint(0, 30, method="wilson")[1])
     assert f"ann would call 0% to {most}% of these answers bad" in run("summary", "may.run").words
     told = run("agreement", "may.run").words
-    assert "Next: let people rate more cases: none of the labelled answers is bad" in told and "only 0" not in told
+    assert "none of the 30 labelled answers is bad" in told and "rate more cases: too few bad answers" in told
 
 
 def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_all_figures_of_a_row_are_about_the_cases_that_it_counts(run: Run, tmp_p
     (row,) = rows(out, "bad")
     assert (row["cases"], row["bad"]["value"], row["bad_labels"] + row["good_labels"]) == (70, 0, 35)
     assert row["bad_by_people"]["value"] == pytest.approx(1 / 7, abs=0.01)
-    assert notes(out, "bad_about")[0].startswith("demo: these figures are about 70 of 140 cases")
+    assert notes(out, "bad_about")[0].startswith("tiny by demo: these figures are about 70 of 140 cases")
     whole, brief = (run("agreement", "may.run", "--by", "lang", *more).words for more in (["--full"], []))
     assert "40 cases are left out of corrected means" in whole and "one value of lang has under 10" in whole
     assert "one value of lang has under 10" not in brief, "es has 40 cases in the table that is shown"
@@ -160,7 +160,7 @@ def test_each_judge_that_scores_unlabelled_cases_otherwise_is_told_of(run: Run, 
         store_draw(made, every, range(60))
         add(made, "ann", said(*[4, 5] * 15, ids=ids), kind="human", rows=every[:30], sheet=True)
     for command in ("summary", "agreement"):
-        told = notes(run(command, "may.run", "--json").out, "missing_scored_lower")
+        told = notes(run(command, "may.run", "--json").out, "missing_scored_apart")
         assert [each.split(" scores ")[0] for each in told] == ["other"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from taught_run import kept_apart, rubric, taught, taught_run
+from typed_here import Run
 
 from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.rater import Rater
@@ -67,6 +68,13 @@ def test_a_gain_is_the_change_of_the_mean_distance_on_cases_that_taught_nothing(
     assert alike.value == change.value and alike.interval.clusters < change.interval.clusters
     turned = row_of(path, between="taught,plain")
     assert turned["key"] == "between_loss" and turned["cases"] == row["cases"]
+
+
+def test_no_two_columns_have_one_head(run: Run, tmp_path: Path) -> None:
+    people, before = drawn_scores(1)
+    path = taught_run(tmp_path / "a.run", {"Ann": people}, [(rubric(), before), (taught(EXAMPLES), before)])
+    shown = run("agreement", path, "--between", "plain,taught", "--against", "Ann").words
+    assert "distance under the second" in shown and "agreement under the second" in shown
 
 
 def test_other_settings_than_the_rubric_are_warned_of(tmp_path: Path) -> None:

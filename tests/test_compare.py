@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agreement_run import answers_run
-from rated_run import BOTS, add, judged_run, scored, several_run
+from rated_run import BOTS, add, judged_run, scored, several_run, store_draw
 from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
@@ -175,11 +175,7 @@ def test_means_that_tie_differences_that_are_alike_and_no_pair() -> None:
     [
         ([1, 2, 1, 2], "demo scores v1 higher.", "people would score v1 higher."),
         ([-1, -2, -1, -2], "demo scores v2 higher.", "people would score v2 higher."),
-        (
-            [1, -2, 2, -1],
-            "do not show which of them demo scores higher.",
-            "do not show which of them people would score higher.",
-        ),
+        ([1, -2, 2, -1], "do not show which of them scores higher.", "do not show which of them scores higher."),
     ],
 )
 def test_only_labels_say_which_chatbot_people_would_score_higher(
@@ -294,6 +290,49 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     assert "By demo, corrected by people's ratings, the data do not show which comes first: Alfa or Beta." in sentences(
         printed
     )
+
+
+def test_labels_of_a_small_stratum_count_by_its_share(run: Run, tmp_path: Path) -> None:
+    """Hard questions are a tenth, and a third of the sample; only there people see Gama behind."""
+    mine, rows_of = rubric("question", "answer"), list[Case]()
+    for at in range(400):
+        kept = {"bot": ("Alfa", "Gama")[at % 2]}
+        rows_of.append(Case(f"c-{at}", {"question": f"q {at // 2}", "answer": f"a {at}"}, kept, at + 1))
+    hard = [at < 40 for at in range(400)]
+    drawn = [at for at in range(400) if hard[at] or (at // 2) % 9 == 0]
+    with judged_run(tmp_path / "may.run", mine, rows=rows_of) as made:
+        store_draw(made, rows_of, drawn, mine, strata=[*map(int, hard)])
+        labels = {
+            rows_of[at].id: Verdict({"score": Score(4 - (at // 2) % 2 - 2 * (hard[at] and at % 2))}) for at in drawn
+        }
+        own = [rows_of[at] for at in drawn]
+        add(made, "ann", labels, mine, "human", own, sheet=True)
+    found = compared(run, tmp_path / "may.run", "--rater", "demo")["corrected"]
+    assert found["value"] == pytest.approx(0.1 * 2)
+
+
+def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", labelled=True)
+    case = Case("Alfa-1", {"question": "question 1", "answer": "Alfa 1"}, {"bot": "Alfa"}, 4)
+    with RunFile.open(tmp_path / "may.run") as made:
+        add(made, "ann", {case.id: Verdict({"score": Score(3)})}, kind="human", rows=[case], sheet=True)
+    printed = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo", "--json").out
+    reason = "people gave some answers a special level, which has no place in a mean"
+    assert {each["corrected"]["reason"] for each in rows(printed, "compare")} == {reason}
+    assert reason in notes(printed, "labels_cannot")[0] and not rows(printed, "corrected_differences")
+
+
+def test_clusters_of_either_side_count_and_no_interval_goes_beyond_the_scale(run: Run, tmp_path: Path) -> None:
+    """Twelve questions: Alfa's answers come from a student each, Gama's from three."""
+    mine, given = rubric("question", "answer"), list[Case]()
+    for at in range(24):
+        kept = {"bot": "Gama", "student": str(at // 8)} if at % 2 else {"bot": "Alfa", "student": f"of {at}"}
+        given.append(Case(f"c-{at}", {"question": f"What is {at // 2}?", "answer": str(at)}, kept, at + 1))
+    with judged_run(tmp_path / "may.run", mine, rows=given) as made:
+        scores = {each.id: Verdict({"score": Score(5 if (at // 8 + at) % 2 else 1)}) for at, each in enumerate(given)}
+        add(made, "demo", scores, mine, rows=given)
+    found = compared(run, tmp_path / "may.run", "--cluster", "student")["difference"]
+    assert (found["low"], found["high"], found["clusters"]) == (-4, 4, 3) and found["value"] == pytest.approx(-4 / 3)
 
 
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:

@@ -237,6 +237,28 @@ def test_a_corrected_share_holds_the_truth_as_often_as_it_says() -> None:
         assert held >= 0.91 * 150, (rate, finds, held)
 
 
+@pytest.mark.parametrize("by_all", [0.0, 0.5])
+def test_labels_that_people_shared_out_leave_doubt_when_all_cases_have_one(by_all: float) -> None:
+    """The variance s^2 (1/n - 1/N) is s^2 (1/n - b/N) where a share b of the labels is by all of the people."""
+    judge, truth, people = file_of(4, 200, 120)
+    bad, called, everyone = np.where(np.isnan(people), np.nan, people <= 3), (judge <= 4) * 1.0, np.ones(200, np.bool_)
+    more = (1 / 120 - by_all / 200) / (1 / 120 - 1 / 200)
+    whole, shared = (corrected_mean(judge, people, SCALE, by_all=each) for each in (1.0, by_all))
+    assert isinstance(whole, Correction) and isinstance(shared, Correction)
+    for one, other in ((whole.corrected, shared.corrected), (whole.labels_only, shared.labels_only)):
+        assert one.value == other.value
+        assert implied_error(other, 90) == pytest.approx(more**0.5 * implied_error(one, 90))
+    found = [corrected_share(called, bad, everyone, by_all=each) for each in (1.0, by_all)]
+    rate = found[0].value
+    assert isinstance(rate, float) and found[1].value == rate
+    # The number of cases behind Wilson's interval follows from its middle.
+    middles = [sum(ends(each)) / 2 for each in found]
+    one, other = ((0.5 - middle) / (middle - rate) for middle in middles)
+    assert one == pytest.approx(more * other)
+    every = corrected_mean(judge, truth, SCALE, by_all=by_all)
+    assert isinstance(every, Correction) and width(every.corrected) > 0
+
+
 QUESTIONS = 200
 ASKED = np.tile(np.arange(QUESTIONS), 2)
 FIRST = np.arange(2 * QUESTIONS) < QUESTIONS

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rated_run import add, cases, judged_run, said, store_draw
 from scipy import stats
-from typed_here import Run, notes
+from typed_here import Run, notes, rows
 
 from pathway_local.results.corrected_mean import reliability_points, unlike
 from pathway_local.words.language import Language
@@ -28,6 +28,22 @@ def test_errors_that_no_label_shows_are_warned_of_until_there_are_enough_labels(
     told = notes(run("agreement", "may.run", "--json").out, "unseen_errors")
     assert len(told) == bool(share) and all("In none of 60 rated cases does demo miss" in each for each in told)
     assert all(f"up to {share} of all cases" in each for each in told)
+
+
+def test_people_who_share_the_labels_out_leave_more_doubt_than_one(run: Run, tmp_path: Path) -> None:
+    ids = [f"s-{number}" for number in range(60)]
+    every, values = cases(ids=ids), said(*[1, 2, 2, 4, 5, 5] * 10, ids=ids)
+    widths = list[list[float]]()
+    for name, parts in (("one", {"ann": ids[:40]}), ("shared", {"ann": ids[:40:2], "bob": ids[1:40:2]})):
+        with judged_run(tmp_path / f"{name}.run", rows=every) as made:
+            store_draw(made, every, range(40))
+            for person, own in parts.items():
+                add(made, person, {each: values[each] for each in own}, kind="human", rows=every, sheet=True)
+        out = run("agreement", f"{name}.run", "--json").out
+        mean, bad = rows(out, "corrected")[0]["corrected"], rows(out, "bad")[0]["bad_by_people"]
+        widths.append([each["high"] - each["low"] for each in (mean, bad)])
+    assert widths[1][0] == pytest.approx(3**0.5 * widths[0][0], rel=0.05), "1/40 instead of 1/40 - 1/60"
+    assert widths[1][1] > 1.5 * widths[0][1]
 
 
 def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> None:

@@ -21,7 +21,7 @@ SAYS = {
     "a sample": {"bad_by_people"},
     "two people": {"bad_by_people"},
     "two judges": {"bad_by_people", "bad_also"},
-    "the easy half back": {"bad_between", "many_labels_missing", "missing_scored_lower"},
+    "the easy half back": {"bad_between", "labels_missing", "missing_scored_apart"},
     "different cases": {"bad_by_people", "different_cases"},
     "picked labels": {"bad_by_judge", "labels_of_no_sample"},
     "a constant judge": {"bad_by_people"},
@@ -86,15 +86,15 @@ def _check(study: Study, row: dict[str, object], inside: np.ndarray) -> None:
             assert [share["value"], share["low"], share["high"]] == pytest.approx(expected)
 
 
-ONE = ["bad_by_people", "untested_one", "higher_than", "corrected_finding", "quote_pairs"]
-OPEN, PEOPLE = ["order_first_open"], ["order_first_open", "order_people_open", "order_first_open"]
+ONE = ["bad_by_people", "untested_one", "apart_from_one", "corrected_finding", "quote_pairs"]
+OPEN, PEOPLE = ["order_first_open"], ["order_first_open", "order_first_open", "order_first_open"]
 SCREENS = {
     "nobody labelled": (
         ["bad_by_judge", "nobody_shows", "next_sample"], OPEN, ["bad_by_judge", "next_sample", "no_people"]
     ),
     "a sample": ([*ONE, "next_people", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "two people": (
-        ["bad_by_people", "stands_unclear", "higher_than_each", "corrected_finding", "quote_benchmark", "among_people",
+        ["bad_by_people", "stands_unclear", "apart_from_each", "corrected_finding", "quote_benchmark", "among_people",
          "next_people"],
         [*PEOPLE, *OPEN], ["bad_by_people", "next_people"],
     ),
@@ -103,13 +103,13 @@ SCREENS = {
         ["bad_by_people", "bad_also", "next_people"],
     ),
     "the easy half back": (
-        ["bad_between", *ONE[1:], "next_no_bad", "many_labels_missing", "missing_scored_lower"],
-        ["order_first_open", "order_people_open", "order_without", "many_labels_missing", "missing_scored_lower"],
-        ["bad_between", "next_no_bad", "few_labels"],
+        ["bad_between", *ONE[1:], "next_labels", "labels_missing", "missing_scored_apart"],
+        ["order_first_open", "order_first_open", "order_without", "labels_missing", "missing_scored_apart"],
+        ["bad_between", "next_labels", "few_labels"],
     ),
     "different cases": (
         ["bad_by_people", "standing_unknown", "corrected_finding", "quote_pairs", "next_people", "different_cases",],
-        ["order_first_open", "order_people_open", "order_without", "order_first_open", "different_cases"],
+        ["order_first_open", "order_first_open", "order_without", "order_first_open", "different_cases"],
         ["bad_by_people", "next_people", "different_cases"],
     ),
     "picked labels": (
@@ -125,7 +125,7 @@ SCREENS = {
     ),
     "eleven levels": ([*ONE, "next_people", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
     "pass or fail": (
-        [each for each in [*ONE, "next_people"] if each != "higher_than"], PEOPLE,
+        [each for each in [*ONE, "next_people"] if each != "apart_from_one"], PEOPLE,
         ["bad_by_people", "next_people"],
     ),
     "no order": (["untested_one", "quote_pairs"], ["no_order", "no_order"], ["commonest_finding"]),

@@ -134,6 +134,7 @@ def test_it_is_a_rater_that_is_compared_with_people_and_with_its_judge(run: Run,
     assert row["difference"]["clusters"] == 25
     [said] = notes(found.out, "fitted_gain")
     assert said in sentences(found.out) and "closer to committee than demo" in said and "100 labelled cases" in said
+    assert said.startswith("plain score: "), "of several rubrics, each sentence says which"
     pairs = {(each["first"], each["second"]): each for each in rows(found.out, "pairs")}
     assert ("fitted", "demo") not in pairs and ("demo", "fitted") not in pairs
     ours, theirs = (pairs[name, "committee/Ann"]["kappa_quadratic"]["value"] for name in ("fitted", "demo"))

@@ -213,6 +213,14 @@ def test_what_is_not_json_of_the_asked_shape_is_a_failure_with_its_reason(text: 
     assert "link" not in outcome.message
 
 
+def test_a_level_that_is_written_as_a_word_is_no_number_in_json() -> None:
+    field = {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}}
+    written = OutputFormat.load({"layout": "json", "fields": {"verdict": field}})
+    assert verdict('{"verdict": "Pass"}', written).scores == {"verdict": Score(1)}
+    for other in ('"PASS"', "1", "1.0", "true"):
+        assert isinstance(read(f'{{"verdict": {other}}}', written), Failure)
+
+
 CLAIMS = OutputFormat.load(
     {
         "layout": "json",

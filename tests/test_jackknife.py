@@ -88,10 +88,10 @@ def test_the_groups_are_the_same_in_steps_of_any_size(monkeypatch: pytest.Monkey
 
 
 def test_a_jackknife_that_loses_the_figure_makes_no_interval() -> None:
-    for cases, said in ((10, "one of 10 parts"), (400, "one of 100 parts")):
+    for cases, said in ((10, "(1 of 10 parts)"), (400, "(1 of 100 parts)")):
         first, second = (np.array([4.0] * (cases - 1) + [other]) for other in (2.0, 3.0))
         found = two(first, second)["spearman"].interval
-        assert isinstance(found, Undefined) and f"leaving out {said} of the cases leaves it undefined" in found.reason
+        assert isinstance(found, Undefined) and found.reason.endswith(said)
 
 
 @pytest.mark.parametrize("clustered", [False, True])

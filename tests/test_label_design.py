@@ -52,7 +52,7 @@ def test_labels_from_another_file_are_not_the_samples(run: Run, made: RunFile) -
 def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     before = run("agreement", made.path, "--json").out
     assert {row["cases"] for row in rows(before, "pairs")} == {len(PICKED)}
-    assert "ann labelled less than half of any sample" in notes(before, "worked_on_no_sample")[0]
+    assert "Less than half of any sample came back from ann" in notes(before, "worked_on_no_sample")[0]
     label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
     out = run("agreement", made.path, "--json").out
     (row,) = rows(out, "corrected")
@@ -64,7 +64,8 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     assert [(each["scored"], each["rated"]) for each in rows(out, "raters") if each["rater"] == "ann"] == [(30, 70)]
     assert "ann person 30 70" in run("agreement", made.path).words
     (matrix,) = ratings_matrices(made, TINY)
-    (ann,) = matrix.columns("ann")
+    (ann,), (demo,) = matrix.columns("ann"), matrix.columns("demo")
+    assert label_designs(matrix, [demo])[0].random.sum() == len(DRAWN), "a judge has no sheet, but drawn cases"
     left = without_picked(matrix)[0].given[:, ann]
     assert tuple(np.flatnonzero(np.isfinite(matrix.given[:, ann]) & np.isnan(left))) == PICKED
     assert label_designs(matrix, [ann])[0].random.sum() == 30
@@ -87,7 +88,7 @@ def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile)
     compare = ("compare", other.path, "--between", "bot=a,b", "--pair-by", "question", "--rater", "demo")
     found = [row["corrected"]["reason"] for row in rows(run(*compare, "--json").out, "compare")]
     assert found == ["people labelled no random sample of the answers"]
-    assert "People's ratings can't correct the judge's scores here, because people labelled" in run(*compare).words
+    assert "People's labels can't correct demo, because people labelled" in run(*compare).words
 
 
 def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_path: Path) -> None:
@@ -105,3 +106,8 @@ def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_pat
     assert found.pairs[0]["exact"].value == pytest.approx(30 / 55)
     assert found.sets[0]["shared"] == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]
+
+
+def test_of_a_person_who_rated_every_case_nothing_is_said_of_labelled_cases(run: Run, made: RunFile) -> None:
+    label(made, [place for place in range(SIZE) if place not in PICKED])
+    assert not notes(run("agreement", made.path, "--json").out, "worked_on_no_sample")

@@ -128,7 +128,7 @@ def test_cases_that_are_there_several_times_are_counted(run: Run, tmp_path: Path
     first = cases()
     again = [Case(f"again-{row.id}", row.inputs, {}, row.row + 10) for row in first]
     judged_run(tmp_path / "may.run", rows=[*first, *again]).close()
-    assert "4 of 8 cases have the texts of another case" in run("summary", "may.run").words
+    assert "Under tiny, 4 of 8 cases have the texts of another case" in run("summary", "may.run").words
 
 
 def test_a_judge_that_was_stopped_is_told_of(run: Run, tmp_path: Path) -> None:

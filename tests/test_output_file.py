@@ -14,6 +14,7 @@ import pytest
 from typing_extensions import Buffer
 
 from pathway_local.errors import OutputExists
+from pathway_local.sheets.kinds import Page
 from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system import private_file as output
 
@@ -102,6 +103,6 @@ def test_a_workbook_on_a_full_disk_leaves_nothing_that_complains_later(monkeypat
     monkeypatch.setattr(sys, "unraisablehook", complaints.append)
     rows = [{"text": os.urandom(500).hex()} for _ in range(50)]
     with pytest.raises(OSError, match="full"):
-        WORKBOOK.write(Full(), ["text"], rows)
+        WORKBOOK.write(Full(), iter([Page("", ["text"], rows)]))
     gc.collect()
     assert complaints == []

@@ -40,7 +40,7 @@ def judged(
         table.writerow(["id", "question", "Antwort A", "Antwort B"])
         table.writerows([f"c{at}", f"question {at}", HOSTILE if at % 2 else f"yes {at}", "no"] for at in range(cases))
     command = ["judge", "pairs.csv", "-r", "pair-answer", "-j", judge, "--models", "models.yaml", "--engine", engine]
-    command += ["--detail", "through-score", "--run", "p.run", "--out", "p.csv"]
+    command += ["--detail", "through-score", "--run", "p.run"]
     with desk.begun(*command) as process:
         until = time.monotonic() + 300
         while outcomes(folder / "p.run") < 20:
@@ -54,6 +54,7 @@ def judged(
     assert 20 <= outcomes(folder / "p.run") < cases
     desk.environment[SECONDS] = "0"
     desk.typed(*command)
+    desk.typed("export", "p.run", "--out", "p.csv")
     return folder, cases
 
 

@@ -113,6 +113,7 @@ def test_of_a_sheet_with_a_column_for_each_rater_an_import_reads_one(run: RunFil
     assert scores_of(run, "committee/Ann") == {"s-1": 1, "s-3": 4}
     assert scores_of(run, "committee/Bob") == {"s-1": 2, "s-2": 5}
     assert outcome(run, "committee/Bob", "s-1").fields == {"notes": "weak"}
+    assert isinstance(refused(run, path, None, scores=["Ann"], comments=["Ann's words"]), UnknownName)
     unsure = outcome(run, "committee/Bob", "s-3")
     assert (unsure.scores, unsure.fields, unsure.marks) == ({}, {"notes": "unsure"}, ("no-score",))
 

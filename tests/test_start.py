@@ -180,6 +180,27 @@ def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
     assert "pathway-local start a.xlsx --lang pt --models models.yaml" in flat and "Aborted" not in flat
 
 
+def test_two_columns_that_were_taken_for_each_other_are_exchanged(desk: Desk) -> None:
+    """Each choice frees the column of an input that was given it before."""
+    desk.sheet([{"question": f"Where is room {n}?", "answer": f"On floor {n}."} for n in range(3)], "c.jsonl")
+    person = Terminal(desk, "c.jsonl", "--models", "models.yaml")
+    person.answers("8", "small.prompty", "2", "2", "1", "2", "1", "2", "\x04")
+    assert person.ends() == 1 and "would both be read" not in person.said, person.said
+    assert plain(person.said).rpartition("For small.prompty")[2].count("question ← question") == 1, person.said
+
+
+def test_a_name_of_a_rubric_that_cannot_be_used_costs_no_answer(desk: Desk) -> None:
+    person = Terminal(desk, "a.xlsx", "--lang", "de", "--models", "models.yaml")
+    person.answers("", "7", "none/polite", "small", "\x04")
+    assert person.ends() == 1
+    assert re.findall("there is no folder none|small.prompty exists", plain(person.said)) == [
+        "there is no folder none", "small.prompty exists",
+    ] and plain(person.said).count("Die Meldung dazu ist auf Englisch: error: ") == 2, person.said  # fmt: skip
+    person = Terminal(desk, "a.xlsx", "--models", "models.yaml")
+    person.answers("", "8", "away.prompty", "small.prompty", "\x04")
+    assert person.ends() == 1 and "question ← " in plain(person.said).partition("away.prompty")[2], person.said
+
+
 def test_an_error_is_announced_in_the_language_and_the_encoding_goes_into_the_commands(desk: Desk) -> None:
     (desk.work / "a.csv").write_bytes(("question,answer\n" + 3 * "Onde é?,No pátio.\n").encode("cp1252"))
     (desk.work / "a.csv").chmod(0o600)

@@ -57,8 +57,7 @@ def start(
     try:
         Dialog(file, say, given).hold()
     except PathwayError:
-        if lang != ENGLISH:
-            talk.say(say.text("start", "error_in_english", {}))
+        _announce_english(say)
         raise
     except (typer.Abort, typer.Exit) as ended:
         code = getattr(ended, "exit_code", SOME_FAILED)  # without click's own "Aborted!"
@@ -119,7 +118,7 @@ class Dialog:
                 if self._agreed("write", command):
                     _do(command)
             except PathwayError as error:  # the other results are still there to be written
-                complain(error)
+                self._complain(error)
                 failed = failed or error.exit_code
         self._tell("done", run=str(self.run), file=str(self.file))
         if failed:
@@ -180,12 +179,16 @@ class Dialog:
             self._tell("rubrics_in_english")
         chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")])
         rubric, is_new = [*names, "", ""][chosen - 1], chosen == len(names) + 1
-        if not rubric:
+        while not rubric:
             path = Path(typer.prompt(self._told("new_file" if is_new else "own_file"), err=True).strip())
-            if is_new:
-                path = path.with_suffix(".prompty")
-                new(path, language=self._say.name)
-            rubric = str(path)
+            try:
+                if is_new:
+                    path = path.with_suffix(".prompty")
+                    new(path, language=self._say.name)
+                load_rubric(str(path))
+                rubric = str(path)
+            except PathwayError as error:  # a name that can't be used costs none of the answers
+                self._complain(error)
         self._given["rubric"] = [rubric]
 
     def _ask_columns(self) -> None:
@@ -207,7 +210,9 @@ class Dialog:
             chosen = self._choose("right", [self._told("accept"), *others], 1)
             if chosen == 1:
                 return
-            self._given["map"] |= choose_columns(self._say, {inputs[chosen - 2]: cases.sheet.columns}, rows)
+            picked = choose_columns(self._say, {inputs[chosen - 2]: cases.sheet.columns}, rows)
+            kept = {name: column for name, column in self._given["map"].items() if column not in picked.values()}
+            self._given["map"] = kept | picked
 
     def _ask_by(self) -> None:
         """Ask for the column to compare by: one that is called like chatbots is proposed, a hidden one never shown."""
@@ -257,11 +262,21 @@ class Dialog:
         talk.say("")
         return choose(self._say, self._told(question, **values), options, usual)
 
+    def _complain(self, error: PathwayError) -> None:
+        _announce_english(self._say)
+        complain(error)
+
     def _tell(self, key: str, **values: object) -> None:
         talk.say(self._told(key, **values), "bold")
 
     def _told(self, key: str, **values: object) -> str:
         return self._say.text("start", key, values)
+
+
+def _announce_english(say: Language) -> None:
+    """Say in another language that an error follows in English."""
+    if say.name != ENGLISH:
+        talk.say(say.text("start", "error_in_english", {}))
 
 
 def _do(command: list[str]) -> None:

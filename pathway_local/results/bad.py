@@ -44,8 +44,8 @@ MOST_NAMED = 4
 FEW_BAD, MOST_PASSED = 10, 0.2
 """Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
-STEPS = ("next_judge", "next_sample", "next_no_bad", "next_labels", "next_people", "next_read")
-"""What to do next, the first thing first: of several scores, one may not call for trust that another does not bear."""
+STEPS = ("next_judge", "next_sample", "next_labels", "next_people", "next_read")
+"""The next steps, the first one first: of several scores, one may not call for trust that another does not bear."""
 
 Row = dict[str, Cell]
 
@@ -73,7 +73,7 @@ def check_bad(matrices: Sequence[RatingsMatrix], asked: str) -> None:
 
 
 class BadOptions(Protocol):
-    """What options say of bad answers."""
+    """The options about bad answers."""
 
     bad: str
     cluster: str
@@ -252,7 +252,8 @@ def bad_table(
             notes.append(Note("hidden_groups", left_out))
         notes += each.cautions(judges)
         for row in told[-1][1]:  # some figures are about some of the cases alone
-            about = {"judge": row["rater"], "cases": row["cases"], "every": len(each.labels)}
+            where = {"rubric": each.matrix.rubric, "rater": row["rater"]}
+            about = {"where": Note("where", where), "cases": row["cases"], "every": len(each.labels)}
             notes += [Note("bad_about", about, "note")] if row["cases"] != len(each.labels) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for row in made]
@@ -314,7 +315,7 @@ def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
 
 
 def next_step(found: BadAnswers) -> Note:
-    """What to do next, by the first judge: find labels, more bad ones among them, or read what the judge passes."""
+    """Advise the next step, by the first judge: find labels, or more bad ones, or read what the judge passes."""
     judges = found.matrix.scoring(*JUDGES)
     if not judges:
         return Note("next_judge", kind="answer")
@@ -323,7 +324,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels" if bad else "next_no_bad", {"count": bad}, "answer")
+        return Note("next_labels", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")

@@ -186,13 +186,11 @@ def ordered(pairs: Sequence[Comparison], plan: ComparisonPlan) -> tuple[list[dic
     by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else {}
     if not found:
         notes.append(Note("no_order", {**by, "reason": pairs[0].found}, "answer"))
-    key = FIRST if plan.columns else "order_first"
-    for told, by_pair, keys in (
-        (own, found, (key, "order_first_open")),
-        (by_people, labelled, ("order_people", "order_people_open")),
-    ):
+    corrected = Note("by_rater_corrected", {**by, "labels": Note("people_ratings")})
+    for told, by_pair, who in ((own, found, Note("by_rater", by)), (by_people, labelled, corrected)):
         if first := _may_be_first(told, above(by_pair)):
-            said = Note(keys[len(first) > 1], {**by, "first": first[0], "names": first}, "answer")
+            key = "order_first_open" if len(first) > 1 else FIRST if plan.columns else "order_first"
+            said = Note(key, {**by, "who": who, "first": first[0], "names": first}, "answer")
             without = {"said": said, "smallest": plan.smallest, "few": few}
             notes.append(Note("order_without", without, "answer") if few else said)
     rows = [
@@ -218,7 +216,7 @@ def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:
 
 
 def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
-    """What is told of each difference."""
+    """Yield the sentences about each difference."""
     if plan.columns:
         return [Column("shown", "key", detail=two), *OF_CHOICES]
     return [
@@ -288,7 +286,7 @@ def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
         if each.several:
             yield Note("several_answers", {"rater": each.rater, "count": each.several}, "note")
     if isinstance(each.corrected, Undefined):
-        yield Note("labels_cannot", {"reason": each.corrected}, "note")
+        yield Note("labels_cannot", {"rater": each.rater, "reason": each.corrected}, "note")
 
 
 def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
@@ -303,7 +301,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     if not isinstance(corrected, Difference):
         return
     if isinstance(corrected.estimate.value, Undefined):
-        yield Note("labels_cannot_correct", {**by, "reason": corrected.estimate.value}, "answer")
+        yield Note("labels_cannot", {**by, "reason": corrected.estimate.value}, "answer")
         return
     count = sum(corrected.labels)
     told = {"people": Note("people"), "count": count, "rated": corrected.rated, "seed": str(corrected.seed)}
@@ -317,7 +315,8 @@ def _finding(who: Note, each: Comparison, plan: ComparisonPlan, found: Differenc
         return chosen(who, each, found, rater)
     difference, interval, side = found.estimate.value, found.estimate.interval, found.estimate.shown
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
-    apart = Note("points_above" if difference > 0 else "points_below", {"points": abs(difference)})
+    side_of = Note("higher" if difference > 0 else "lower")
+    apart = Note("points_apart", {"points": abs(difference), "side": side_of})
     of = Note("of_cases", {"first": each.first.scored, "second": each.second.scored})
     told: dict[str, object] = {"who": who}
     told |= {"of": Note("of_questions", {"count": found.pairs}) if plan.pair_by else of}
@@ -325,8 +324,8 @@ def _finding(who: Note, each: Comparison, plan: ComparisonPlan, found: Differenc
     told |= names | {"apart": apart if round(difference, 2) or side in names else Note("as_high")}
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
-    key = f"{'scores' if rater else 'people'}_{'higher' if side in names else 'unclear'}"
-    shown = Note(key, {"rater": rater, "name": names.get(side or "", "")})
+    key = "scores_higher" if rater else "people_higher"
+    shown = Note(key, {"rater": rater, "name": names[side]}) if side in names else Note("unclear")
     return Note("compared", told | {"interval": interval, "shown": shown}, "answer")
 
 

@@ -36,7 +36,7 @@ LEAST_IN_BIN = 10
 """Bins of a reliability diagram hold about this many cases or more."""
 
 RETURNED = 0.8
-"""The share of a sample below which a warning says what the labels that are missing could change."""
+"""The share of a sample below which labels that are missing are worth a warning."""
 
 UNSEEN = 0.02
 """The share of cases in which labels may miss large errors without a warning; 149 labels are enough for it."""
@@ -78,14 +78,12 @@ class SampledLabels:
 
     def _on_missing(self) -> Note:
         missing, drawn, given = int(self._missing.sum()), self.sample.drawn, np.isfinite(self.scores)
-        told: dict[str, object] = {"missing": missing, "drawn": drawn}
-        if missing <= (1 - RETURNED) * drawn or not given.any():
-            return Note("labels_missing", told, "note")
         counted = given | self._missing
         filled = (np.where(given, self.scores, end)[counted] for end in self.scale)
         lowest, highest = (float(np.average(each, weights=1 / self._chances[counted])) for each in filled)
-        told |= {"low": self.scale[0], "high": self.scale[1], "lowest": lowest, "highest": highest}
-        return Note("many_labels_missing", told, "warning")
+        told = {"missing": missing, "drawn": drawn, "low": self.scale[0], "high": self.scale[1]}
+        many = missing > (1 - RETURNED) * drawn and given.any()
+        return Note("labels_missing", {**told, "lowest": lowest, "highest": highest}, "warning" if many else "note")
 
     def unseen(self, judges: Sequence[int]) -> Iterator[Note]:
         """Warn if no label shows a large error of these judges, but so few labels can miss such errors.
@@ -119,8 +117,9 @@ def unlike(judge: FloatArray, given: BoolArray, missing: BoolArray, name: str) -
     if not reach:
         clear = min(int(without.sum()), int((~without).sum())) > 1 and abs(apart) >= 0.005
     if clear:
-        told = {"judge": name, "points": abs(apart), "interval": reach}
-        yield Note("missing_scored_higher" if apart > 0 else "missing_scored_lower", told, "warning")
+        side = Note("higher" if apart > 0 else "lower")
+        told = {"judge": name, "points": abs(apart), "side": side, "interval": reach}
+        yield Note("missing_scored_apart", told, "warning")
 
 
 def _reach(found: Estimate) -> Note | str:

@@ -144,7 +144,7 @@ def _compared(found: Sequence[Change], options: AgreementOptions) -> Iterator[Ta
     """Yield for each rubric how far fitted scores and each judge's are from people's, all as one family."""
     distances, answers = ("judge_distance", "fitted_distance"), ("fitted_loss", "fitted_gain", "fitted_none")
     told = [*changes(found, distances, answers, options.against or Note("people"))]
-    columns = [Column("score"), Column("judge", "rater"), Column("cases", "count")]
+    columns = [Column("rubric"), Column("score", usual="score"), Column("judge", "rater"), Column("cases", "count")]
     columns += [Column(name, "estimate") for name in (*distances, "difference")]
     for rubric in dict.fromkeys(each.table for each in found):
         rows, notes = [row for own, row, _ in told if own == rubric], [note for own, _, note in told if own == rubric]
@@ -159,6 +159,7 @@ def _changes(matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[Chang
         apart: FloatArray = np.abs(matrix.on_scale[:, [judge, -1]] - mean[:, None])
         both = np.isfinite(apart).all(axis=1)
         clusters = matrix.clusters(options.cluster)[both] if options.cluster else None
-        row: Row = {"score": matrix.score, "judge": matrix.raters[judge].name, "cases": int(both.sum())}
+        row: Row = {"rubric": matrix.rubric, "score": matrix.score, "judge": matrix.raters[judge].name}
+        row["cases"] = int(both.sum())
         if both.any():
             yield Change(matrix.rubric, row, apart[both], clusters)

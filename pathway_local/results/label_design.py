@@ -105,7 +105,8 @@ def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
         rater, own = raters[place], [each for each in label_designs(matrix, [place]) if each.random.any()]
         own = [each for each in own if each.worked_on or each.design.sample.id in shared]
         if not own:
-            said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
+            if not np.isfinite(given[:, place]).all():
+                said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
             continue
         picked = own[0].rated & ~np.any([each.random for each in own], axis=0)
         if count := int(picked.sum()):

@@ -1,4 +1,4 @@
-"""What looks like a mistake in ratings: one person under two names, a rater who saw the judge, half of a scale."""
+"""Finds likely mistakes in ratings: one person under two names, a rater who saw the judge, half of a scale."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
@@ -60,7 +60,8 @@ def mistakes(
     yield from _reversed(matrix, raters, clusters)
     yield from _strangers(matrix, people)
     if matrix.repeated > OFTEN * len(matrix.case_ids):
-        yield Note("cases_twice", {"count": matrix.repeated, "cases": len(matrix.case_ids)}, "warning")
+        told = {"rubric": matrix.rubric, "count": matrix.repeated, "cases": len(matrix.case_ids)}
+        yield Note("cases_twice", told, "warning")
 
 
 def _alike(matrix: RatingsMatrix, first: int, second: int) -> Iterator[Note]:

@@ -127,10 +127,11 @@ class _Answer:
             own = [_figure(pair, "mean_difference") for pair in self._pairs([judge], self.people)]
             ends = [each.interval for each in own if each and isinstance(each.interval, Interval)]
             values = [each.value for each in own if each and not isinstance(each.value, Undefined)]
-            for side, one, several in ((-1, "lower_than", "lower_than_each"), (1, "higher_than", "higher_than_each")):
+            for side, name in ((-1, "lower"), (1, "higher")):
                 if ends and len(ends) == len(own) and all(side * end.low > 0 < side * end.high for end in ends):
                     told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
-                    yield Note(one if len(own) == 1 else several, told | {"remedy": remedy})
+                    key = "apart_from_one" if len(own) == 1 else "apart_from_each"
+                    yield Note(key, told | {"side": Note(name), "remedy": remedy})
 
     def _quoted_benchmark(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
         if all(isinstance(figure.value, Undefined) for each in found for figure in (each.first, each.second)):

@@ -185,7 +185,7 @@ def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
 def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
         removed = data.purged
-        yield Note("purged", {"at": removed}, "answer") if removed else Note("no_outcomes", kind="answer")
+        yield Note("purged", {"at": removed}, "answer") if removed else Note("no_scores", kind="answer")
 
 
 def _on_rater(data: Scores, group: Group) -> Iterator[Note]:

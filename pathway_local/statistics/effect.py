@@ -83,7 +83,7 @@ def jackknifed(
     if units < 2:
         missing = "there is only one case, or only one cluster of cases"
     elif lost:
-        said = "leaving out one of {parts} parts of the cases leaves it undefined, {lost} times"
+        said = "leaving out a single part of the cases can leave it undefined ({lost} of {parts} parts)"
         missing = Reason(said, parts=units, lost=lost)
     elif np.any((count < 2) & (drawn < 1)):
         missing = "a stratum, or the group, has only one label"
