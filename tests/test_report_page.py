@@ -245,7 +245,7 @@ def test_the_first_page_answers_three_questions_before_all_else(run: Run, tmp_pa
     text = reported(run, "--between", "bot").said
     parts = [
         "tiny score: how good the answers are (bad: 1, 2; mean by demo)", "Alfa", "Beta", "Gama",
-        "Judged by ann, about", "Next: ", "Before you rely on it", "Judged", "Bad answers",
+        "Judged by ann, about", "Next: ", "Before you rely on it", "Judged 90 cases", "Bad answers",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]
     assert places == sorted(places)

@@ -71,8 +71,7 @@ class Wording:
 
     def _about(self, table: Table) -> Mapping[str, object]:
         """The words for the blanks of titles and heads, such as the sides of a comparison that rows name."""
-        words = {name: self.say.word(name) for name in ("first", "second")}
-        return {**words, **table.about}
+        return {"first": self.say.word("first"), "second": self.say.word("second"), **table.about}
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
         """Name a row in one line by its own values, the rater first; values that all share stand in the title."""
