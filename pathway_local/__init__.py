@@ -15,7 +15,7 @@ PUBLIC = {
     "RunFileError": "pathway_local.errors",
     "EngineError": "pathway_local.errors",
 }
-"""What is public, each name with its module, which is imported when it is first used; everything else may change.
+"""The public names, each with its module, which is imported when it is first used; everything else may change.
 
 `__init__.pyi` has the same names for type checkers."""
 

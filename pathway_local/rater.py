@@ -31,7 +31,7 @@ SHOWN_CHARACTERS = 24
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Who gives verdicts: a name and a rubric's name, unique together in a run.
+    """A source of verdicts: a name and a rubric's name, unique together in a run.
 
     `spec` holds, as JSON values, everything that can change a score: for a judge the hashes of weights and rubric,
     detail, sampling, precision, engine and its settings. Raters with different specs are never pooled.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agreement_run import answers_run
-from rated_run import BOTS, add, judged_run, scored, several_run
+from rated_run import BOTS, add, judged_run, scored, several_run, store_draw
 from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
@@ -292,6 +292,25 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     )
 
 
+def test_labels_of_a_small_stratum_count_by_its_share(run: Run, tmp_path: Path) -> None:
+    """Hard questions are a tenth, and a third of the sample; only there people see Gama behind."""
+    mine, rows_of = rubric("question", "answer"), list[Case]()
+    for at in range(400):
+        kept = {"bot": ("Alfa", "Gama")[at % 2]}
+        rows_of.append(Case(f"c-{at}", {"question": f"q {at // 2}", "answer": f"a {at}"}, kept, at + 1))
+    hard = [at < 40 for at in range(400)]
+    drawn = [at for at in range(400) if hard[at] or (at // 2) % 9 == 0]
+    with judged_run(tmp_path / "may.run", mine, rows=rows_of) as made:
+        store_draw(made, rows_of, drawn, mine, strata=[*map(int, hard)])
+        labels = {
+            rows_of[at].id: Verdict({"score": Score(4 - (at // 2) % 2 - 2 * (hard[at] and at % 2))}) for at in drawn
+        }
+        own = [rows_of[at] for at in drawn]
+        add(made, "ann", labels, mine, "human", own, sheet=True)
+    found = compared(run, tmp_path / "may.run", "--rater", "demo")["corrected"]
+    assert found["value"] == pytest.approx(0.1 * 2)
+
+
 def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", labelled=True)
     case = Case("Alfa-1", {"question": "question 1", "answer": "Alfa 1"}, {"bot": "Alfa"}, 4)
@@ -303,18 +322,17 @@ def test_a_special_level_of_people_corrects_nothing(run: Run, tmp_path: Path) ->
     assert reason in notes(printed, "labels_cannot")[0] and not rows(printed, "corrected_differences")
 
 
-def test_no_interval_goes_beyond_the_differences_that_the_scale_allows(run: Run, tmp_path: Path) -> None:
-    texts = [{"question": f"What is {at // 2}?"} for at in range(24)]
-    given = [
-        Case(f"c-{at}", {**own, "answer": f"{at}"}, {"bot": ("Alfa", "Gama")[at % 2], "student": str(at // 8)}, at + 1)
-        for at, own in enumerate(texts)
-    ]
-    mine = rubric("question", "answer")
+def test_clusters_of_either_side_count_and_no_interval_goes_beyond_the_scale(run: Run, tmp_path: Path) -> None:
+    """Twelve questions: Alfa's answers come from a student each, Gama's from three."""
+    mine, given = rubric("question", "answer"), list[Case]()
+    for at in range(24):
+        kept = {"bot": "Gama", "student": str(at // 8)} if at % 2 else {"bot": "Alfa", "student": f"of {at}"}
+        given.append(Case(f"c-{at}", {"question": f"What is {at // 2}?", "answer": str(at)}, kept, at + 1))
     with judged_run(tmp_path / "may.run", mine, rows=given) as made:
         scores = {each.id: Verdict({"score": Score(5 if (at // 8 + at) % 2 else 1)}) for at, each in enumerate(given)}
         add(made, "demo", scores, mine, rows=given)
     found = compared(run, tmp_path / "may.run", "--cluster", "student")["difference"]
-    assert (found["low"], found["high"]) == (-4, 4) and found["value"] == pytest.approx(-4 / 3)
+    assert (found["low"], found["high"], found["clusters"]) == (-4, 4, 3) and found["value"] == pytest.approx(-4 / 3)
 
 
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:

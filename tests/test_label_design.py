@@ -64,7 +64,8 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     assert [(each["scored"], each["rated"]) for each in rows(out, "raters") if each["rater"] == "ann"] == [(30, 70)]
     assert "ann person 30 70" in run("agreement", made.path).words
     (matrix,) = ratings_matrices(made, TINY)
-    (ann,) = matrix.columns("ann")
+    (ann,), (demo,) = matrix.columns("ann"), matrix.columns("demo")
+    assert label_designs(matrix, [demo])[0].random.sum() == len(DRAWN), "a judge has no sheet, but drawn cases"
     left = without_picked(matrix)[0].given[:, ann]
     assert tuple(np.flatnonzero(np.isfinite(matrix.given[:, ann]) & np.isnan(left))) == PICKED
     assert label_designs(matrix, [ann])[0].random.sum() == 30

@@ -14,12 +14,13 @@ from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.rubric_file import load_rubric
+from pathway_local.rubrics.pair import verdict_of_orders
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.intervals import share
-from pathway_local.verdict import Number, Verdict
+from pathway_local.verdict import Number, Score, Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -149,6 +150,24 @@ def test_chatbots_that_never_met_have_no_order(
     order = sorted(rows(out, "order"), key=lambda row: str(row["chatbot"]))
     assert [(row["best"], row["worst"]) for row in order] == places
     assert sentences(out) == [f"By judge, {said}"]
+
+
+def test_a_flip_under_a_rubric_without_ties_is_one_in_a_comparison(run: Run, tmp_path: Path) -> None:
+    text = "---\nname: which\nkind: pair\nswap: {a: b}\ninputs: {a: {}, b: {}}\noutputs: {layout: '{better}', fields: "
+    text += "{better: {type: score, scale: nominal, levels: {1: A, -1: B}, written: {1: A, -1: B}}}}\n---\nuser:\n"
+    which = parse_rubric(text + "{{ a }} or {{ b }}\n", "which")
+    given = [Case(f"c-{at}", {"a": f"a {at}", "b": "b"}, {"one": "v1", "other": "v2"}, at + 1) for at in range(20)]
+    assert which.pair
+    chosen = {}
+    for at, each in enumerate(given):  # a flip takes the first place's side, in each order
+        first, second = (1, 1) if at < 9 else (1, -1) if at < 15 else (-1, 1)
+        orders = {"ab": Verdict({"better": Score(first)}), "ba": Verdict({"better": Score(second)})}
+        chosen[each.id] = verdict_of_orders(orders, which.pair, which.format)  # type: ignore[arg-type]
+    with RunFile.create(tmp_path / "p.run") as made:
+        add(made, "judge", chosen, which, rows=given)
+    [row] = rows(run("compare", "p.run", "--pairs", "one,other", "--json").out, "choices_compared")
+    assert [row[name] for name in ("wins", "ties", "losses", "flips")] == [6, 9, 5, 9]
+    assert row["difference"]["value"] == pytest.approx(1 / 20)
 
 
 def test_two_chatbots_are_compared_in_a_sentence_with_ties_and_flips(run: Run, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""What a Python program uses: `import pathway_local` names all of it."""
+"""Serves Python programs: `import pathway_local` names all of it."""

@@ -97,7 +97,7 @@ def _slots_of(keys: Sequence[Key], prefix: str = "") -> Iterator[Slot]:
         if inner and not said.startswith("["):
             yield from _slots_of(inner, f"{prefix}{name}.")
         else:
-            # What is no text in quotes is one by its name.
+            # A value without quotes is a slot, named by its words.
             shown = said if said[:1] in ('"', "[", "<") else f"<{said}>"
             yield Slot(prefix + name, "" if inner else shown, tuple(_slots_of(inner)) if inner else ())
 

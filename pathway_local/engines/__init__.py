@@ -1,1 +1,1 @@
-"""Where judges run: requests with token ids go in, completions come out, in any order."""
+"""Runs judges: requests with token ids go in, completions come out, in any order."""

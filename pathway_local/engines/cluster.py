@@ -46,7 +46,7 @@ ANSWER = 20
 
 
 class Order(Struct, frozen=True):
-    """What to judge: `command` are the arguments of `judge`, to which a part adds its run, given in the folder `at`.
+    """The work of a cluster: `command`, the arguments of `judge` without a run, which are given in the folder `at`.
 
     Every node must see the same file `cases` and the same judges' folders `weights`. Each part gets `gpus`, or a whole
     node where that is 0.

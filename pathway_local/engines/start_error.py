@@ -57,7 +57,7 @@ REMEDIES: tuple[tuple[type[EngineError], str, str], ...] = (
         "readable: an engine has no rights of root.",
     ),
 )
-"""What most often keeps an engine from starting: the error, how libraries name it, and what to do; the first counts."""
+"""Frequent reasons why an engine does not start: the error, how libraries name it, and what to do; the first counts."""
 
 
 def start_error(

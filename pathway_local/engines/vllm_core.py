@@ -1,4 +1,4 @@
-"""What our engine says to vLLM: the settings of a pass, and corrections to vLLM's core. Imports vLLM.
+"""Passes the settings of a pass to vLLM, and corrects vLLM's core. Imports vLLM.
 
 A step's grammars cost one call, not one each; requests start in waves; and a core that was killed is noticed.
 """

@@ -32,7 +32,7 @@ _LIST = "`pathway-local judges list` shows which judges fit here."
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a judge runs: on `gpus` GPUs, or on the processor if that is 0.
+    """The place where a judge runs: on `gpus` GPUs, or on the processor if that is 0.
 
     `share`: how much of each GPU's memory the engine takes, with a `note` that says so; None on the processor, if the
     settings decide it, or if the GPU's memory is unknown.

@@ -1,4 +1,4 @@
-"""What a job does: the checked options of `judge`, by the names that a Python program gives them."""
+"""Declares the checked options of `judge`, by the names that a Python program gives them."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ OwnPath = Annotated[Path | None, BeforeValidator(_path)]
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Plan:
-    """What `judge` does. The command has each field but the first two and `kind` as an option, and so has the API.
+    """The work of `judge`. The command has each field but the first two and `kind` as an option, and so has the API.
 
     Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
     rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. Rubrics are loaded by

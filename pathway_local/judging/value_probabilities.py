@@ -21,7 +21,7 @@ NEGLIGIBLE = 1e-3
 """Spellings that are less likely than this so far are not followed."""
 
 FOLLOWED = 0.01
-"""Where only one value is left, its spelling is followed to its end if that is likelier than this; else it counts
+"""If only one value is left, its spelling is followed to its end if that is likelier than this; else it counts
 the value as if the judge would have finished it."""
 
 MOST_NAMED = 128

@@ -41,7 +41,7 @@ class ScoreColumn:
 
 
 HAS = ("failures", "marks", "shares", "mass")
-"""What a rater's outcomes may have, in the order of a query's columns; or a "label"."""
+"""The parts that a rater's outcomes may have, in the order of a query's columns; or a "label"."""
 
 
 def _of_failure(value: Callable[[Failure, Record], Value]) -> Callable[[Record], Value]:

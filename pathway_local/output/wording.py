@@ -74,7 +74,7 @@ class Wording:
         return {**words, **table.about}
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
-        """What tells a row from the others in one line, the rater first; what all share stands in the title."""
+        """Name a row in one line by its own values, the rater first; values that all share stand in the title."""
         shared, apart = _words_of(table)
         columns = [column for column in apart or shared if column.kind != "key"]
         columns.sort(key=lambda column: column.kind not in ("rater", "raters"))

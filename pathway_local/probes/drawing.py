@@ -27,7 +27,7 @@ ID = "changed case"
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What is tested: a rubric, the input in each role, a score, and the probes."""
+    """A self-test: a rubric, the input in each role, a score, and the probes."""
 
     rubric: Rubric
     roles: Mapping[Role, str]

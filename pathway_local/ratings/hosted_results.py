@@ -37,7 +37,7 @@ class _Message(Struct):
 
 
 class Answer(Struct):
-    """What a service answered: a text, or `scores`; `ending` says why it ended."""
+    """An answer of a service: a text, or `scores`; `ending` says why it ended."""
 
     service: str
     model: str

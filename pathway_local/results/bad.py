@@ -45,7 +45,7 @@ FEW_BAD, MOST_PASSED = 10, 0.2
 """Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
 STEPS = ("next_judge", "next_sample", "next_labels", "next_people", "next_read")
-"""What to do next, the first thing first: of several scores, one may not call for trust that another does not bear."""
+"""The next steps, the first one first: of several scores, one may not call for trust that another does not bear."""
 
 Row = dict[str, Cell]
 
@@ -73,7 +73,7 @@ def check_bad(matrices: Sequence[RatingsMatrix], asked: str) -> None:
 
 
 class BadOptions(Protocol):
-    """What options say of bad answers."""
+    """The options about bad answers."""
 
     bad: str
     cluster: str
@@ -315,7 +315,7 @@ def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
 
 
 def next_step(found: BadAnswers) -> Note:
-    """What to do next, by the first judge: find labels, more bad ones among them, or read what the judge passes."""
+    """Advise the next step, by the first judge: find labels, or more bad ones, or read what the judge passes."""
     judges = found.matrix.scoring(*JUDGES)
     if not judges:
         return Note("next_judge", kind="answer")

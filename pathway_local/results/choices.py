@@ -22,7 +22,7 @@ FIRST = "order_chosen"
 
 
 def choices_of(matrix: RatingsMatrix, pair: Pair) -> FloatArray:
-    """What A got by each rater, (cases, raters): 1, 0.5 for a tie or a flip, or 0; NaN without a choice."""
+    """Score A by each rater's choices, (cases, raters): 1, 0.5 for a tie or a flip, or 0; NaN without a choice."""
     chosen = np.where(np.isin(matrix.given, pair.special), np.nan, 0.5 + 0.5 * np.sign(matrix.given))
     return np.asarray(np.where(matrix.flipped & np.isfinite(chosen), 0.5, chosen))
 
@@ -108,7 +108,7 @@ def notes_on_choices(plan: ComparisonPlan) -> Iterator[Note]:
 
 
 def chosen(who: Note, each: Comparison, found: Difference, rater: str) -> Note:
-    """What the first won of the choices between the two, and which of them the `rater` shows to prefer."""
+    """Say how many choices between the two the first won, and which of them the `rater` prefers."""
     interval, side = found.estimate.interval, found.estimate.shown
     names, counts = dict(zip(("first", "second"), each.names, strict=True)), (found.wins, found.ties, found.losses)
     told: dict[str, object] = {"who": who, **names, "count": found.pairs, "flips": found.flips}

@@ -216,7 +216,7 @@ def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:
 
 
 def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
-    """What is told of each difference."""
+    """Yield the sentences about each difference."""
     if plan.columns:
         return [Column("shown", "key", detail=two), *OF_CHOICES]
     return [

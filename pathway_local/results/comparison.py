@@ -168,7 +168,7 @@ def _at_holm_levels(
 
 
 def _labels(matrix: RatingsMatrix) -> LabelDesign | Undefined | None:
-    """What people labelled of a sample; None if nobody labelled anything."""
+    """Return the labels that people gave a sample; None if nobody labelled anything."""
     people = matrix.scoring("human")
     labels = own_design(matrix, people, "") if people else None
     if isinstance(labels, Note):

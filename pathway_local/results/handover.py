@@ -96,7 +96,7 @@ def _decision(matrix: RatingsMatrix, judge: int, people: tuple[int, ...], option
     if left := int(np.sum(labels.rated & ~labels.random)):
         notes.append(Note("labels_outside", {"people": options.against, "count": left}, "note"))
     wrong = wrong_by(matrix, judge, np.where(labels.labels, given, np.nan), options.within)
-    # Who skips cases skips hard ones, so a drawn case that did not come back counts as wrong.
+    # People who skip cases skip hard ones, so a drawn case that did not come back counts as wrong.
     missing = labels.design.drawn & ~labels.random & np.isfinite(matrix.given[:, judge])
     if missing.any():
         told = {"missing": int(missing.sum()), "drawn": int(labels.design.drawn.sum())}
@@ -125,7 +125,7 @@ def _even_labels(matrix: RatingsMatrix, people: Sequence[int], who: str) -> Labe
 
 
 def table_of(each: Decision) -> Table:
-    """What the judge keeps, with the answer in one sentence."""
+    """Return the table of what the judge keeps, with the answer in one sentence."""
     chosen, options = each.found.chosen, each.options
     kept, to_rate = int(each.kept.sum()), int(each.to_rate.sum())
     share = kept / max(kept + to_rate, 1)

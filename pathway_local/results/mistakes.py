@@ -1,4 +1,4 @@
-"""What looks like a mistake in ratings: one person under two names, a rater who saw the judge, half of a scale."""
+"""Finds likely mistakes in ratings: one person under two names, a rater who saw the judge, half of a scale."""
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations

@@ -133,7 +133,7 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
 
 
 def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pilot | Undefined, str]:
-    """What labels are like beside a judge's scores, by those that are there or by an assumption."""
+    """Describe labels beside a judge's scores, by those that are there or by an assumption."""
     if matrix.nominal:
         return Undefined("the scale is nominal"), ""
     design = own_design(matrix, people, "") if people else None

@@ -42,7 +42,7 @@ NOTES = ("notes",)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one rater said about a case: its outcome, and the hash of the texts `about` which it is.
+    """One rater's answer about a case: its outcome, and the hash of the texts `about` which it is.
 
     `caution` is the label of a judge that has one: it must stand beside the judge's scores.
     """
@@ -140,7 +140,7 @@ def _failed(matrices: Sequence[RatingsMatrix]) -> list[int]:
 
 
 def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Case]) -> dict[str, CaseToRead]:
-    """What every rater said about these cases, by id, with their texts; of people also as what it is `rated_as`."""
+    """Return every rater's answers about these cases, by id, with their texts; people's also as it is `rated_as`."""
     records: dict[str, list[Record]] = {}
     under = {name: _kinds(data, name) for name in (rubric.name, rubric.rated_as) if name}
     for name, kinds in under.items():

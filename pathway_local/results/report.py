@@ -79,7 +79,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
     kinds, places = {rater.name: rater.kind for rater in data.raters}, list(data.rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     first, told = overview(bad, (comparison.between if comparison else plan.by) or _chatbots(data))
-    # What the first page says stands there alone.
+    # The sentences of the first page stand there alone.
     own = bad_table(bad, plan.by)
     tables = [replace(each, notes=[note for note in each.notes if note.kind != "answer"]) for each in own]
     tables += _summaries(data, whole, parts, plan)

@@ -10,8 +10,8 @@ from pathway_local.statistics.figure import Estimate, Undefined
 ColumnKind = Literal[
     "word", "levels", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"
 ]
-"""What a column holds: a word from outside, levels of a scale, a word of ours by its key, a rater's name, several of
-them, a case's id, a whole number, a number, a share, a figure with its interval, or counts by level."""
+"""Kinds of column: a word from outside, levels of a scale, a word of ours by its key, a rater's name, several of them,
+a case's id, a whole number, a number, a share, a figure with its interval, or counts by level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What an analysis found: `about` names what all rows share, and fills the blanks of the title and of labels.
+    """A finding of an analysis: `about` names what all rows share, and fills the blanks of the title and of labels.
 
     A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
     tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
@@ -97,7 +97,7 @@ class Table:
 
 
 def unasked(tables: Iterable[Table]) -> list[Table]:
-    """What a page shows unasked: no columns in detail, and of tables in detail those that it draws."""
+    """Return the part that a page shows unasked: no columns in detail, and of tables in detail those that it draws."""
     shown = (table for table in tables if not table.detail or table.chart)
     return [replace(table, columns=[each for each in table.columns if not each.detail]) for table in shown]
 

@@ -1,4 +1,4 @@
-"""Where a free text in a text layout ends: at the literal behind it, or where the judge begins a part of the layout.
+"""Ends a free text in a text layout: at the literal behind it, or where the judge begins a part of the layout.
 
 A judge that wants to end a text seldom spells the literal to the last byte. So each tag of a layout, such as `</S0>`,
 and each label at the start of a line, such as `Score:`, ends a text; these are the layout's cores. The grammar then

@@ -40,7 +40,7 @@ Part = str | Slot
 
 
 class Reading(Struct, frozen=True):
-    """What a reply says: the value of each generated field, and where it stands in the text (start, end).
+    """A reply taken apart: the value of each generated field, and where it stands in the text (start, end).
 
     `values` also has the score that a list of verdicts makes.
     """

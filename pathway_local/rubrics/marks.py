@@ -34,7 +34,7 @@ _MATHS = re.compile(
 """Formulas: $x$ has a dollar at both ends, and \\frac{a}{b} puts braces behind a command."""
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 STRANGE = re.compile(r"(?<![\w:])\{\s*\}(?!\})|%s\b|\$[a-z]\w*\$|\$\{[^}\n]*\}|\{\w+\[[^\]\n]*\]\}|\{\w+![rsa]\}")
-"""What looks like the mark of an input in yet another tool."""
+"""The look of an input's mark in yet another tool."""
 
 
 def converted(text: str, given: Collection[str], where: str, first_line: int = 1) -> tuple[str, tuple[str, ...]]:

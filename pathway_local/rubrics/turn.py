@@ -19,7 +19,7 @@ _ALLOWED: Mapping[type[nodes.Node], tuple[type[nodes.Node], ...]] = {
     nodes.If: (nodes.Output, nodes.If, *_TESTS),
     **dict.fromkeys((nodes.Not, nodes.And, nodes.Or), _TESTS),
 }
-"""What may stand in each part of a template."""
+"""The nodes of Jinja's tree that may stand in each part of a template."""
 
 
 class Turn(Struct, frozen=True, dict=True):

@@ -25,7 +25,7 @@ What = Literal["text", "all"]
 TEXT: What = "text"
 
 CASES, GONE = "cases", "marks of the cases"
-"""What a purge of some cases removed; and in a run with parts, and in a part, the fact that holds a mark of each id."""
+"""Facts of a purge of some cases: how many it removed and, in a run with parts and in a part, a mark of each id."""
 
 # The choices of a comparison are no text.
 _IS_TEXT = f"""

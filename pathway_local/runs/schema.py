@@ -77,7 +77,7 @@ SCHEMA = (
         PRIMARY KEY (case_key, rater_id, number),
         CHECK ((scores IS NULL) <> (failure_kind IS NULL))
     ) WITHOUT ROWID""",
-    # What readers select from. CROSS JOIN fixes the order of the loops: SQLite may not sort or copy the outcomes first.
+    # Readers use this view. CROSS JOIN fixes the order of the loops: SQLite may not sort or copy the outcomes first.
     """CREATE VIEW current AS
         SELECT case_key, case_id, row, metadata, rater_id, raters.name AS rater, kind, rubrics.name AS rubric,
             number, case_hash, scores, fields, marks, failure_kind, failure_message, source, source_row, reason,

@@ -27,7 +27,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a process may use: `read` and run, `write` as it likes, `devices` to open, and folders to `list` alone."""
+    """Files of a process: `read` and run, `write` as it likes, `devices` to open, and folders to `list` alone."""
 
     read: Sequence[Path] = ()
     write: Sequence[Path] = ()

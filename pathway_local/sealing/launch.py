@@ -161,7 +161,7 @@ def _homes() -> dict[str, str]:
 
 
 SYSTEM = ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/proc", "/sys", "/nix/store"]
-"""What every program reads."""
+"""Files that every program reads."""
 
 DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
 

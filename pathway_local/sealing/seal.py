@@ -38,7 +38,7 @@ PARTS = ("namespace", "filter", "files")
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What an engine's process is under; a run records it.
+    """The limits on an engine's process; a run records them.
 
     `namespace`: it has no network but loopback. `filter`: the kernel filters its system calls. `files`: it reads
     and writes only what it needs. `why` says what prevented a part, if it was not the kernel.

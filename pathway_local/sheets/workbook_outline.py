@@ -88,7 +88,7 @@ def check_copyable(path: Path) -> None:
 
 @dataclass(slots=True)
 class Outline:
-    """What a sheet's XML says before any cell is read: its rows, whether it has formulas, and which columns it hides.
+    """A sheet's outline, read from its XML before any cell: its rows, whether it has formulas, and its hidden columns.
 
     `merged` has the column (from 0), the first and the last row of each cell that is merged over several rows.
     """

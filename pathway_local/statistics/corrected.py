@@ -219,7 +219,7 @@ def _estimate(found: Effect, sample: _Sample, labels: FloatArray, scale: tuple[f
 
 
 def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float, float]) -> Pilot:
-    """What labels are like: parts are scaled so that n of them, all by all, leave the variance s^2 (1/n - 1/N)."""
+    """Describe the labels: parts are scaled so that n of them, all by all, leave the variance s^2 (1/n - 1/N)."""
     count, part = sample.count, 1 / sample.count - sample.by_all / sample.cases
     each = (count - 1) / part if part > 0 else 0.0
     return Pilot(value, parts * each**0.5, count, sample.cases, scale, sample.by_all)

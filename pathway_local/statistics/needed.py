@@ -25,7 +25,7 @@ END = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What labels are like: how far each is from the mean `value` once the judge's scores are taken out, (labels,).
+    """Labels that are there: how far each is from the mean `value` once the judge's scores are taken out, (labels,).
 
     So many of these labels are `there`; the others are only taken to be like those to come. The labels are some of so
     many `cases`, and a share of them is `by_all` people.

@@ -28,7 +28,7 @@ def spread(scores: FloatArray, levels: FloatArray) -> FloatArray:
 
 
 def features(shares: FloatArray, levels: FloatArray, mass: FloatArray) -> FloatArray:
-    """What one judge said, (cases, features), from its shares of levels (cases, levels) and its mass, NaN if unknown.
+    """One judge's features, (cases, features), from its shares of levels (cases, levels) and its mass, NaN if unknown.
 
     The expected score, as on five levels, and the chance of each level or a higher one: so a line in them can move,
     stretch and bend the judge's scale. A judge that spreads its scores little would need slopes that the ridge holds

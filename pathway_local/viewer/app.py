@@ -41,7 +41,7 @@ class _NoPage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a browser gets."""
+    """A reply to a browser."""
 
     text: str
     status: int = 200

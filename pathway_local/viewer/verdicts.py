@@ -59,7 +59,7 @@ _SURE = """(SELECT MIN(sure) FROM (
     SELECT (SELECT MAX(value) FROM json_each(each.value, '$.probabilities')) AS sure FROM json_each(scores) AS each
 ))"""
 ORDERS = {"case": "0", "low": f"MIN({_FIRST})", "high": f"-MAX({_FIRST})", "unsure": f"MIN({_SURE})"}
-"""What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
+"""The orders of a table; cases without a value come last, equal ones in the order of the cases file."""
 
 _SHOWN = """
     SELECT case_key, rubric, {} AS place FROM current WHERE {}

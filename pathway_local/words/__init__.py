@@ -1,4 +1,4 @@
-"""What pages and terminals say: one file per language, by key, and how the language writes numbers."""
+"""The words of pages and terminals: one file per language, by key, and how the language writes numbers."""
 
 from pathlib import Path
 

@@ -192,7 +192,7 @@ class Language(Formatter):
 
 @cache
 def in_any_language(phrase: str) -> tuple[str, ...]:
-    """What each language says there: for files that come back from people."""
+    """Return the words of each language: for files that come back from people."""
     return tuple(dict.fromkeys(Language(name)(phrase) for name in languages()))
 
 
