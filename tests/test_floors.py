@@ -17,7 +17,7 @@ CEILINGS = {
     "rubrics": 3385,
     "sheets": 2243,
     "probes": 348,
-    "judges": 1535,
+    "judges": 1538,
     "rendering": 526,
     "sealing": 929,
     "engines": 2289,

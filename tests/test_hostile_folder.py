@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,24 @@ def test_a_link_opens_no_file_of_the_user_to_the_engine(judge: Path, name: str) 
     (judge / name).symlink_to(places.get(name, judge.parent / "cases.csv"))
     with pytest.raises(EngineError, match=f"{name} is a link"):
         find_folder("t", str(judge))
+
+
+def test_a_file_or_a_folder_that_can_not_be_read_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:  # those of pytest are closed to other users
+        folder = Path(name)
+        (folder / "chat_template.jinja").touch()
+        for path in (folder / "chat_template.jinja", folder):
+            folder.chmod(0o755)
+            path.chmod(0)
+            if os.geteuid() == 0:
+                os.seteuid(65534)
+            try:
+                with pytest.raises(EngineError, match=f"^{path} can't be read: Permission denied"):
+                    find_folder("t", name)
+            finally:
+                if os.getuid() == 0:
+                    os.seteuid(0)
+        folder.chmod(0o700)
 
 
 def test_links_to_weights_and_to_the_hubs_blobs_are_followed(judge: Path, tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ def test_a_note_is_broken_between_words_and_a_command_stays_whole(
     assert (note.split(), max(map(len, note.splitlines())) < 40) == (["note:", *said.split()], True)
     progress.notice("what was merged is stored; `pathway-local judge cases.csv` goes on with the rest")
     assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setenv("COLUMNS", "1")
+    progress.notice("no room")
+    assert capsys.readouterr().err.endswith("\rnote:\nno\nroom\n")
 
 
 def test_a_signal_is_told_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -64,12 +63,14 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
     For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`. Raises WeightsMissing, and
-    EngineError if one of its files is none that libraries may read.
+    EngineError if one of its files can't be read, or is none that libraries may read.
     """
     folder = _place_of(name, source, revision)
-    with suppress(OSError):  # an unreadable folder is reported by whoever reads its files
+    try:
         for path in folder.iterdir():
             _refuse_odd(path)
+    except OSError as error:
+        raise EngineError(f"{error.filename} can't be read: {error.strerror}", "Check its permissions.") from None
     return folder
 
 
@@ -92,6 +93,8 @@ def _refuse_odd(path: Path) -> None:
         raise EngineError(f"{path} is not an ordinary file", AGAIN)
     if path.name in SETTINGS and path.exists() and path.stat().st_size > LARGEST_TEXT:
         raise EngineError(f"{path} is too large for its kind", AGAIN)
+    if path.is_file():
+        path.open("rb").close()
     for key in _REDIRECTS.get(path.name, ()):
         if json_if_there(path).get(key):
             said = f"{path} names files that the judge's hash does not cover: {key}"
@@ -111,7 +114,7 @@ def _place_of(name: str, source: str, revision: str | None) -> Path:
             raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
         return folder.resolve()
     own = models_home() / name
-    if own.is_dir():
+    if is_folder(own):
         return own
     from huggingface_hub import snapshot_download  # takes a second to import, which help and the demo need not
     from huggingface_hub.errors import LocalEntryNotFoundError

@@ -105,7 +105,7 @@ class Progress(Watcher):
         """Write a line, over the one before if lines change; a `whole` one stays, and is broken between words."""
         shown, ends = visible(text), whole or not self._changes
         if self._changes:
-            most = shutil.get_terminal_size().columns - 1
+            most = max(1, shutil.get_terminal_size().columns - 1)
             self._stream.write(f"\r{'':{self._width}}\r")
             if not whole:
                 shown = shown[:most]
