@@ -169,10 +169,8 @@ def _missed(groups: Sequence[Group], matrices: Sequence[RatingsMatrix]) -> Itera
         count = int(np.isfinite(each.given[:, each.of_kind("human")]).any(axis=1).sum())
         labelled |= Counter({each.rubric: count})  # the most of its scores
     unrated = {group.rubric for group in groups} - set(labelled)
-    if unrated and not labelled:
-        yield Note("no_people", kind="warning")
-    elif unrated:
-        yield Note("no_people_under", {"rubrics": sorted(unrated)}, "warning")
+    if unrated:
+        yield Note("no_people", {"rubrics": sorted(unrated)}, "warning")
     for rubric, count in labelled.items():
         if count < FEW_LABELS:
             yield Note("few_labels", {"count": count, "rubric": rubric}, "warning")
