@@ -154,7 +154,7 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Ca
     return found
 
 
-def _kinds(data: Scores, rubric: str) -> dict[str, str]:
+def _kinds(data: Scores, rubric: str) -> dict[str, RaterKind]:
     """The kinds of a rubric's raters, by their names."""
     return {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric}
 
