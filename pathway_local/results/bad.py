@@ -324,7 +324,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels", {"count": bad}, "answer")
+        return Note("next_labels", kind="answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")
