@@ -74,7 +74,7 @@ def test_an_old_file_imported_again_after_the_draw_labels_no_sample(run: Run, fo
     assert again.code == 0 and in_both(folder)
     shown = run("agreement", "answers.run", "--against", "Ann").words
     assert "No rating by Ann came from a sheet or page of the sample with seed 0" in shown and "would give" not in shown
-    assert "Ann labelled less than half of any sample" in shown
+    assert "Less than half of any sample came back from Ann" in shown
     run("report", "answers.run", "--out", "report.html")
     assert "would give these" not in (folder / "report.html").read_text()
 
