@@ -20,7 +20,8 @@ from pathway_local.words import FOLDER
 from pathway_local.words.language import Language
 
 PAGE = Path(__file__).parents[1] / "docs" / "json.md"
-TITLES = load_yaml((FOLDER / "en.yaml").read_text(encoding="utf-8"), "en.yaml", ValueError)["tables"]  # type: ignore
+WORDS: dict[str, dict[str, str]] = load_yaml((FOLDER / "en.yaml").read_text("utf-8"), "en.yaml", ValueError)  # type: ignore
+TITLES = WORDS["sections"] | WORDS["tables"]
 HEAD = "| key | holds | meaning |\n| --- | --- | --- |\n"
 MISSING = "MEANING"
 SHARED = "of all rows"

@@ -63,7 +63,7 @@ def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: P
     assert "quote Spearman" in told and "(Spearman: 1 is fully" in " ".join(sentences(out))
     (of_judge, *_) = rows(out, "pairs")
     assert "kappa" not in of_judge and of_judge["spearman"]["value"] > 0.8
-    assert "These 2 people agree among themselves at 1.00 (alpha ordinal" in " ".join(sentences(out))
+    assert "These 2 people agree among themselves at 1.00 (Krippendorff's alpha" in " ".join(sentences(out))
     for options in ((), ("--full",)):
         shown = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", *options)
         assert "scores between the levels of the scale" not in shown.words

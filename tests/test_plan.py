@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agreement_run import answers_run
-from rated_run import cases, judged_run
+from rated_run import add, cases, judged_run, said, store_draw
 from typed_here import Run, Said, typing_in
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
@@ -71,6 +71,22 @@ def test_without_labels_the_judge_s_spread_serves(run: Run) -> None:
     words = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2"))
     assert "we assume a correlation of 0.6" in words
     assert planned(run, *MEAN[:3], "0.0001")[0]["needed"] == 320, "labels of all cases leave no doubt"
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_what_the_labels_of_a_sample_can_not_reach_is_not_planned(run: Run, tmp_path: Path, alike: bool) -> None:
+    ids = [f"s-{number}" for number in range(60)]
+    every, values = cases(ids=ids), said(*([4] if alike else [1, 2, 2, 4, 5, 5]) * 60, ids=ids)
+    with judged_run(tmp_path / "shared.run", rows=every) as made:
+        store_draw(made, every, range(40))
+        for person, own in (("ann", ids[:40:2]), ("bob", ids[1:40:2])):
+            add(made, f"team/{person}", {each: values[each] for each in own}, kind="human", rows=every, sheet=True)
+    words = ok(run("plan", "shared.run", "--against", "team", "--half-width", "0.01"))
+    reason = (
+        "the rater's scores do not vary" if alike else "labels that people share out do not reach it, even of all cases"
+    )
+    assert f"Nothing is planned for demo on tiny score, because {reason}" in words
+    assert "did not come back" not in words and "Go on until" not in words
 
 
 def test_without_enough_cases_plan_asks_for_more(run: Run, tmp_path: Path) -> None:

@@ -58,8 +58,9 @@ class Wording:
         return Worded(title, heads, tuple(zip(*(cells for _, _, cells in merged), strict=True)), words)
 
     def title(self, table: Table) -> str:
-        """The table's title."""
-        return self.say.text("tables", table.key, self._about(table)) if self.say.has("tables", table.key) else ""
+        """The table's title, which may be that of its section."""
+        found = next((each for each in ("tables", "sections") if self.say.has(each, table.key)), "")
+        return self.say.text(found, table.key, self._about(table)) if found else ""
 
     def head(self, table: Table, column: Column) -> str:
         """The label of a column: by its table and name, by its name, or its own."""
@@ -70,8 +71,7 @@ class Wording:
 
     def _about(self, table: Table) -> Mapping[str, object]:
         """The words for the blanks of titles and heads, such as the sides of a comparison that rows name."""
-        words = {name: self.say.word(name) for name in ("first", "second")}
-        return {**words, **table.about}
+        return {"first": self.say.word("first"), "second": self.say.word("second"), **table.about}
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
         """Name a row in one line by its own values, the rater first; values that all share stand in the title."""

@@ -70,7 +70,7 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
 
 def _sealed(seal: Seal, say: Language) -> str:
     """Return what a seal did, for somebody who knows no words such as namespace."""
-    return say("sealed_off" if seal.namespace else "sealed_by_filter" if seal.filter else "not_sealed")
+    return say("sealed_off" if seal.namespace or seal.filter else "not_sealed")
 
 
 def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

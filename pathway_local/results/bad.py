@@ -96,8 +96,8 @@ class BadAnswers:
         self.clusters = whole.clusters(options.cluster) if options.cluster else None
         self.smallest, self.hidden = options.min_group, set[str]()
         name = against or (whole.raters[self.people[0]].name if len(self.people) == 1 else "")
-        self.who: str | Note = name or Note("people_first")
-        self.design = own_design(whole, self.people, name or Note("people")) if self.people else None
+        self.who: str | Note = name or Note("people")
+        self.design = own_design(whole, self.people, self.who) if self.people else None
         scores = self.matrix.on_scale[:, self.people]
         if isinstance(self.design, LabelDesign):
             scores = np.where(self.design.labels, scores, np.nan)
@@ -324,7 +324,7 @@ def next_step(found: BadAnswers) -> Note:
     row = found.row(judges[0])
     passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
     if bad < FEW_BAD:
-        return Note("next_labels", {"count": bad}, "answer")
+        return Note("next_labels", kind="answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
         return Note("next_people", {"judge": found.matrix.raters[judges[0]].name}, "answer")
     return Note("next_read", kind="answer")

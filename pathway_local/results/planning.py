@@ -117,26 +117,29 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
         people = set(raters_named(options.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
+        design = own_design(matrix, columns, "") if columns else None
+        kept = int(design.random.sum()) if isinstance(design, LabelDesign) else 0
         warnings += mistakes(matrix, columns)
         # As `agreement` corrects the means of hosted judges, too, they are planned where no local one has judged.
         for place in matrix.places(options.rater) or matrix.of_kind("judge") or matrix.of_kind("hosted"):
             if not matrix.raters[place].verdicts:
                 continue
-            pilot, source = _pilot(matrix, place, columns)
+            pilot, source = _pilot(matrix, place, columns, design)
             needed = pilot if isinstance(pilot, Undefined) else labels_for_width(pilot, options.half_width)
             there = 0 if isinstance(pilot, Undefined) else pilot.there
             row: Row = {"rubric": matrix.rubric, "score": matrix.score, "rater": matrix.raters[place].name}
             found.append(row | {"now": there, "needed": needed, "spread_from": source or None})
-            said = Note("rated_cases_left_out", {"people": options.against, "kept": there, "rated": rated}, "note")
-            left_out += [said] if there < rated and said not in left_out else []
+            said = Note("rated_cases_left_out", {"people": options.against, "kept": kept, "rated": rated}, "note")
+            left_out += [said] if kept < rated and said not in left_out else []
     return found, left_out + warnings
 
 
-def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pilot | Undefined, str]:
+def _pilot(
+    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note | None
+) -> tuple[Pilot | Undefined, str]:
     """Describe labels beside a judge's scores, by those that are there or by an assumption."""
     if matrix.nominal:
         return Undefined("the scale is nominal"), ""
-    design = own_design(matrix, people, "") if people else None
     if isinstance(design, LabelDesign):
         found = SampledLabels(matrix, people, design).correct(judge)
         known = isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)

@@ -46,11 +46,11 @@ class _Answer:
         compared = [at for at in people.judges if people.benchmark or raters[at].kind in JUDGES]
         self.judges = people.names(compared)
         self.named: Said = self.judges or Note("some_judges")
-        self.alpha_name = "alpha_nominal" if found.matrix.nominal else "alpha_ordinal"
+        alpha = "alpha_nominal" if found.matrix.nominal else "alpha_ordinal"
         # How well several people agree among themselves.
         among = {each["members"].names: each for each in found.sets if isinstance(each["members"], Names)}
         own = among.get(tuple(self.people)) if len(self.people) > 1 else None
-        self.alpha = _figure(own, self.alpha_name) if own and not (self.repeating or self.no_people) else None
+        self.alpha = _figure(own, alpha) if own and not (self.repeating or self.no_people) else None
 
     def sentences(self) -> Iterator[Note]:
         if not self.people:
@@ -70,8 +70,8 @@ class _Answer:
             yield from [*self.found.answers.values()][:1]  # two estimates of one thing would confuse
             yield from self._quoted_benchmark(tested) if tested else self._quoted_pairs()
         if self.alpha and not isinstance(self.alpha.value, Undefined):
-            told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
-            yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
+            told = {"count": len(self.people), "reliable": RELIABLE, "tentative": TENTATIVE}
+            yield Note("among_people", told | {"alpha": self.alpha})
 
     def _standings(self, found: tuple[Contrast, ...]) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}

@@ -39,13 +39,15 @@ class Pilot:
     by_all: float = 1.0
 
 
-def labels_for_width(pilot: Pilot, half_width: float) -> int:
+def labels_for_width(pilot: Pilot, half_width: float) -> int | Undefined:
     """The least number of labels, those that are there included, whose interval is as narrow in 80% of the samples.
 
     The samples are drawn. Labels to come are like those that are there, up to the chance that these are no fair picture
     (a Bayesian bootstrap: Rubin 1981), and one of each end of the scale may be among them.
     """
     low, high = min(max(LEAST, pilot.there), pilot.cases), pilot.cases
+    if pilot.by_all < 1 and not _reached(pilot, high, half_width):
+        return Undefined("labels that people share out do not reach it, even of all cases")
     low -= 1
     while high - low > 1:
         middle = (low + high) // 2

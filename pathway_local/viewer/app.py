@@ -209,7 +209,7 @@ def _choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choic
         Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.data.raters), own["rater"]),
         Choice("level", say("view_score"), _levels(verdicts, say), own["level"]),
         Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, own["outcome"]),
-        Choice("mark", say("mark"), {mark: say.word(mark) for mark in verdicts.marks}, own["mark"]),
+        Choice("mark", say("view_mark"), {mark: say.word(mark) for mark in verdicts.marks}, own["mark"]),
         *(
             Choice(f"{GROUP}{name}", name, _same(values), own[f"{GROUP}{name}"])
             for name, values in verdicts.groups.items()
