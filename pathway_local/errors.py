@@ -37,8 +37,9 @@ class UnknownName(UsageError):
 class NotKept(UsageError):
     """The run does not keep the metadata column that the command needs."""
 
-    def __init__(self, column: str) -> None:
-        hint = f"Fill it in: `pathway-local runs keep RUN --cases FILE --column {quote(column)}`."
+    def __init__(self, column: str, kept: Iterable[str] = ()) -> None:
+        there = f"It keeps: {', '.join(kept)}. " if kept else ""
+        hint = f"{there}Fill it in: `pathway-local runs keep RUN --cases FILE --column {quote(column)}`."
         super().__init__(f"the run does not keep the column {column!r}", hint)
 
 

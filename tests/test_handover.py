@@ -259,6 +259,11 @@ def test_options_are_checked_before_any_work(tmp_path: Path, run: Run) -> None:
     assert said.code and "decides about several" in said.err and not said.out
 
 
+def test_a_judge_in_place_of_people_is_refused(tmp_path: Path, run: Run) -> None:
+    said = run("handover", handed_run(tmp_path / "my.run"), "--against", "demo", "--error", "0.1")
+    assert said.code == 2 and "--against names people" in said.err
+
+
 def test_a_judge_without_probabilities_is_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
     with RunFile.open(path) as opened:

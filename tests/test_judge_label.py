@@ -37,6 +37,13 @@ def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -
     assert page.count(sentence) == page.count("demo " + Language(lang).word("judge")) == 4 + 1  # one above the table
 
 
+def test_a_report_says_it_before_other_warnings(run: Run, tmp_path: Path) -> None:
+    """A report's first page has room for three warnings alone."""
+    assert run("report", "a.run", "--out", "report.html").code == 0
+    said, other = PageParser(Path("report.html").read_text()).said, "People have rated only 4 cases"
+    assert 0 < said.find(f"demo: {SAYS}") < said.find(other), said
+
+
 def test_the_viewer_says_it_beside_each_verdict(run: Run, tmp_path: Path) -> None:
     sentence = f"demo: {SAYS}"
     with viewing(tmp_path / "a.run", None) as desk:

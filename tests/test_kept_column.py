@@ -54,7 +54,10 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
     name, *options = command
     found = run(name, may, *[option.replace("bot", "faculty") for option in options])
     assert (found.code, found.out) == (2, "")
-    assert "the run does not keep the column 'faculty' Fill it in: `pathway-local runs keep" in found.words
+    assert (
+        "the run does not keep the column 'faculty' It keeps: bot, asked. Fill it in: `pathway-local runs keep"
+        in found.words
+    )
 
 
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:

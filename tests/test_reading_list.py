@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from html_page import check_harmless
 from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
+from taught_run import rows, rubric, taught_run
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case
@@ -54,6 +56,21 @@ def test_what_comes_first(by: By, first: list[str], run: Run, tmp_path: Path) ->
             (found,) = reading_lists(Scores(made), [TINY], ReadOptions(by=by, top=top), sheet)
             assert [case.case for case in found.cases] == first[:top]
             assert all(case.texts and not case.changed and len(case.said) == 4 for case in found.cases)
+
+
+def test_people_who_rated_under_what_a_rubric_is_rated_as_are_shown(tmp_path: Path) -> None:
+    """Also cases that no judge has scored under the rubric, such as those beyond a --limit."""
+    scores, own = np.array([1.0, 5, 2, 4]), rubric("own", "rated_as: plain\n")
+    judges = [(rubric(), scores), (own, np.array([3.0, 3, np.nan, np.nan]))]
+    path = taught_run(tmp_path / "a.run", {"Ann": scores}, judges)
+    write_lines(tmp_path / "c.jsonl", [{"id": each.id, **each.inputs} for each in rows(4)])
+    (tmp_path / "c.jsonl").chmod(0o600)
+    with RunFile.read(path) as made:
+        (found,) = reading_lists(Scores(made), [own], ReadOptions(), cases_of(tmp_path / "c.jsonl", [own], made))
+    assert {each.case: [said.rater for said in each.said] for each in found.cases} == {
+        "c-000": ["demo", "Ann"], "c-001": ["demo", "Ann"], "c-002": ["Ann"], "c-003": ["Ann"],
+    }  # fmt: skip
+    assert {said.kind for each in found.cases for said in each.said} == {"judge", "human"}
 
 
 def test_a_ranking_of_many_keeps_the_lowest(tmp_path: Path) -> None:
@@ -116,8 +133,8 @@ def test_the_reason_that_goes_with_a_score() -> None:
         ("contextual-relevance", "score"): "reason", ("gold-answer", "completeness_score"): "completeness_reasoning",
         ("gold-answer", "correctness_score"): "correctness_reasoning", ("pair-answer", "preference"): "comparison",
     }  # fmt: skip
-    for (rubric, score), field in wanted.items():
-        assert reason_field(load_rubric(rubric).format, score) == field
+    for (name, score), field in wanted.items():
+        assert reason_field(load_rubric(name).format, score) == field
 
 
 def test_a_run_without_ratings_says_so(run: Run, tmp_path: Path) -> None:

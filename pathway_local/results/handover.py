@@ -82,7 +82,10 @@ def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
     if options.score and options.score not in scores:
         raise UnknownName("score", options.score, dict.fromkeys(scores))
     if not found:
-        raise UsageError("no local judge has scores to keep or hand over", "Judge the cases first, or name --judge.")
+        raise UsageError(
+            "no local judge has scores to keep or hand over",
+            "Judge the cases first, or name --judge; --against names people.",
+        )
     return found
 
 

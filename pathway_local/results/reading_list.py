@@ -140,10 +140,13 @@ def _failed(matrices: Sequence[RatingsMatrix]) -> list[int]:
 
 
 def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Case]) -> dict[str, CaseToRead]:
-    """Return every rater's answers about these cases, by id, with their texts."""
+    """Return every rater's answers about these cases, by id, with their texts; people's also as it is `rated_as`."""
     records: dict[str, list[Record]] = {}
-    for record in data.outcomes(rubric.name, cases=wanted) if wanted else ():
-        records.setdefault(record.case_id, []).append(record)
+    under = {name: _kinds(data, name) for name in (rubric.name, rubric.rated_as) if name}
+    for name, kinds in under.items():
+        for record in data.outcomes(name, cases=wanted) if wanted else ():
+            if name == rubric.name or (kinds[record.rater] == "human" and record.rater not in under[rubric.name]):
+                records.setdefault(record.case_id, []).append(record)
     found = {}
     for name, own in records.items():
         known = rubric.texts_of(texts[name]) if name in texts else None
@@ -151,9 +154,14 @@ def _said(data: Scores, rubric: Rubric, wanted: set[str], texts: Mapping[str, Ca
     return found
 
 
+def _kinds(data: Scores, rubric: str) -> dict[str, RaterKind]:
+    """The kinds of a rubric's raters, by their names."""
+    return {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric}
+
+
 def with_said(data: Scores, rubric: Rubric, case: CaseToRead, records: Iterable[Record]) -> CaseToRead:
     """The case with what raters said about it under a rubric, and whether it has other texts by now."""
-    kinds = {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric.name}
+    kinds = _kinds(data, rubric.rated_as) | _kinds(data, rubric.name)
     said = tuple(
         Said(each.rater, kinds[each.rater], each.outcome, each.case_hash, data.labels.get(each.rater, ""))
         for each in records

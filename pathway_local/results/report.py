@@ -85,6 +85,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
     tables += _summaries(data, whole, parts, plan)
     tables += comparison_tables(matrices, comparison) if comparison else ()
     tables += _agreement(data, matrices, plan)
+    cautions = [Note("caution", {"rater": name, "label": label}, "warning") for name, label in data.labels.items()]
     return Report(
         name=data.path.stem,
         cases=data.cases,
@@ -92,7 +93,8 @@ def report(data: Scores, options: ReportOptions) -> Report:
         raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *_commonest(whole, kinds)],
-        warnings=[*mistakes_in(data, plan.cluster), *_missed(whole, matrices)],
+        # Only the first warnings stand on the first page: those that make all scores meaningless come before others.
+        warnings=[*cautions, *mistakes_in(data, plan.cluster), *_missed(whole, matrices)],
         tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,

@@ -128,7 +128,7 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     wanted: dict[str, str] = {}
     for column, value in where.items():
         if not (own := same_column(column, columns)):
-            raise NotKept(column)
+            raise NotKept(column, columns)
         if own in wanted:
             raise UsageError(f"--where gives {own} twice", "Give each column once.")
         wanted[own] = value

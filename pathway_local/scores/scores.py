@@ -171,7 +171,7 @@ class Scores:
         lacking = sum(column not in each for each in kept)
         if kept and lacking == len(kept):
             self._refuse_inputs(column)
-            raise NotKept(column)
+            raise NotKept(column, _names(kept))
         said = Note("column_lacking", {"count": lacking, "column": column, "run": self._run.path})
         if lacking and said not in self.notices:
             self.notices.append(said)
