@@ -5,6 +5,7 @@ import json
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,17 @@ def test_requests_without_a_result_are_failures_until_one_is_imported(run: Path)
         found = import_ratings(opened, rest, ["import"])
         assert found.complete and not any("no result" in note for note in found.notices)
         assert set(scores_of(opened, "gpt").values()) == {4}
+
+
+def test_requests_without_a_result_are_told_where_a_file_holds_two_models(run: Path) -> None:
+    _, lines = write(run)
+    both = replace(results(run, "both.jsonl", lines[:5], 5), rater=None)
+    both.path.write_text(both.path.read_text().replace("gpt-4o-2024-08-06", "gpt-4o-2024-11-20", 2))
+    with RunFile.open(run) as opened:
+        found = import_ratings(opened, both, ["import"])
+        assert sorted(each.verdicts for each in found.raters) == [2, 3]
+        assert any(note.startswith("7 of 12 requests have no result: the file holds") for note in found.notices)
+        assert "no-result" not in scores_of(opened, found.raters[0].name).values()
 
 
 def test_nothing_is_written_without_need(run: Path) -> None:

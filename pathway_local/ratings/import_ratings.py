@@ -75,8 +75,7 @@ def import_ratings(
     stored = _stored(run, raters)
     if file.kind == "hosted":
         _mark_broken_rules(matched, known, reading, cases)
-        if len(raters) == 1:
-            _add_missing(run, raters[0].name, reading, matched, stored)
+        _add_missing(run, raters, reading, matched, stored)
     # The job that handed out the sheet or page of each rating; ratings from another file have none.
     handed = reading.handouts if file.kind == "human" else {}
     sheets = {key: handed[rating.id].job for key, (rating, _) in matched.items() if rating.id in handed}
@@ -165,18 +164,26 @@ def _mark_broken_rules(matched: Matched, known: KnownCases, reading: RatingsRead
 
 
 def _add_missing(
-    run: RunFile, rater: str, reading: RatingsReading, matched: Matched, stored: Mapping[Key, tuple[str, Outcome]]
+    run: RunFile,
+    raters: Sequence[Rater],
+    reading: RatingsReading,
+    matched: Matched,
+    stored: Mapping[Key, tuple[str, Outcome]],
 ) -> None:
-    """Add a failure for each request that was exported together with the file's, and that has no result."""
+    """Add a failure for each request that was exported together with the file's, and that has no result.
+
+    Of several models nobody knows which one gave none, so they are only told.
+    """
     asked = handed_out_with(run, reading.handouts)
     has = {case_id for _, case_id in matched}
     has |= {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
     missing = [handout for case_id, handout in asked.items() if case_id not in has]
     if missing:
-        said = f"{len(missing):,} of {len(asked):,} requests have no result: they are failures until one is imported"
-        reading.notices.append(said)
-    for each in missing:
-        case = CaseRef(each.case_id, each.row, hash=each.case_hash)
+        alone = "they are failures until one is imported"
+        said = alone if len(raters) == 1 else "the file holds several models, so they count for none of them"
+        reading.notices.append(f"{len(missing):,} of {len(asked):,} requests have no result: {said}")
+    for each in missing if len(raters) == 1 else ():
+        case, rater = CaseRef(each.case_id, each.row, hash=each.case_hash), raters[0].name
         matched[rater, each.case_id] = Rating("", each.custom_id, "", "", rater, NO_RESULT), case
 
 
