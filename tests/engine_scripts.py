@@ -62,6 +62,7 @@ def starve(item: Pass) -> Reply:
 
 def die(item: Pass) -> Reply:
     """Nothing works."""
+    print(f"secret {item.ids}", flush=True)
     raise RuntimeError(f"secret {item.ids}")
 
 

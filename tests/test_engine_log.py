@@ -58,7 +58,7 @@ def test_a_log_that_can_not_be_written_is_refused(desk: Desk) -> None:
 
 
 def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
-    code = "print('x' * 200_000)\nprint('out of memory')"
+    code = "import time; print('x' * 200_000 + '\\nout of ', end='', flush=True); time.sleep(0.5); print('memory')"
     with (
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process,
         Path("/dev/full").open("ab", buffering=0) as full,

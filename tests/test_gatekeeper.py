@@ -76,6 +76,11 @@ def bind_unspecified():
         if ctypes.CDLL(None, use_errno=True).bind(handle.fileno(), struct.pack("=HH12x", 0, 0), 16):
             raise OSError(ctypes.get_errno(), "")
 found["bind unspecified"] = tried(bind_unspecified)
+def connect_nowhere():
+    with local() as handle:
+        if ctypes.CDLL(None, use_errno=True).connect(handle.fileno(), ctypes.c_void_p(8), 16):
+            raise OSError(ctypes.get_errno(), "")
+found["no address"] = tried(connect_nowhere)
 found["outside"] = tried(socket.socket().connect, ("192.0.2.1", 80))
 found["outside 6"] = tried(socket.socket(socket.AF_INET6).connect, ("2001:db8::1", 80))
 found["mapped outside"] = tried(socket.socket(socket.AF_INET6).connect, ("::ffff:192.0.2.1", 80))
@@ -111,6 +116,7 @@ NEVER = {
     "mapped outside",
     "udp",
     "bind unspecified",
+    "no address",
     "thread",
 }
 

@@ -282,6 +282,14 @@ def test_closing_ends_the_child_and_its_watcher(begin: Begin) -> None:
     host.close()
 
 
+def test_a_child_whose_parent_is_gone_before_it_spoke_ends() -> None:
+    requests, parents_end = os.pipe()
+    os.close(parents_end)
+    command = [sys.executable, "-m", "pathway_local.engines.child", "off", str(requests), str(requests), "-1"]
+    assert subprocess.run(command, pass_fds=[requests], timeout=60).returncode == 0
+    os.close(requests)
+
+
 def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
