@@ -38,12 +38,16 @@ def test_a_judge_that_is_noise_in_one_language_shows(run: Run, tmp_path: Path) -
     out = run("agreement", "may.run", "--by", "lang", "--json").out
     found = {row["group"]: row for row in rows(out, "group_errors")}
     errors = judge - np.mean(people, axis=0)
-    for lang, inside in (("en", slice(0, 40)), ("es", slice(40, 80))):
+    groups = {"en": slice(0, 40), "es": slice(40, 80)}
+    laws = [stats.t(tailed_freedom(errors[own]), errors[own].mean(), stats.sem(errors[own])) for own in groups.values()]
+    levels = holm_levels([2 * min(law.cdf(0), law.sf(0)) for law in laws])
+    for (lang, inside), wanted in zip(groups.items(), levels, strict=True):
         row = found[lang]
         assert row["cases"] == 40 and row["mean_difference"]["value"] == pytest.approx(errors[inside].mean())
         assert row["mean_absolute_error"]["value"] == pytest.approx(np.abs(errors[inside]).mean())
         assert row["people_error"]["value"] == pytest.approx(np.abs(people[0] - people[1])[inside].mean())
         level = row["mean_difference"]["level"]
+        assert level == pytest.approx(wanted)
         ends = stats.t.interval(level, tailed_freedom(errors[inside]), errors[inside].mean(), stats.sem(errors[inside]))
         np.testing.assert_allclose((row["mean_difference"]["low"], row["mean_difference"]["high"]), ends)
     (warning,) = notes(out, "group_apart")
