@@ -64,7 +64,7 @@ def test_every_command_of_the_page(
     ana, rui, hosted = (found for line, found in said if " import " in line)
     assert "juri/Ana 36" in ana.words and "juri/Rui 36" in rui.words
     assert "1 unreadable-reply" in hosted.out
-    assert "alpha ordinal" in out["agreement primeira.run"], "half points are levels of the scale"
+    assert "Krippendorff's alpha" in out["agreement primeira.run"], "half points are levels of the scale"
     book = openpyxl.load_workbook(tmp_path / "primeira.xlsx")
     assert book.sheetnames == ["verdicts"]
     scored = openpyxl.load_workbook(tmp_path / "pontuada.xlsx").worksheets[0]

@@ -74,7 +74,7 @@ def test_an_old_file_imported_again_after_the_draw_labels_no_sample(run: Run, fo
     assert again.code == 0 and in_both(folder)
     shown = run("agreement", "answers.run", "--against", "Ann").words
     assert "No rating by Ann came from a sheet or page of the sample with seed 0" in shown and "would give" not in shown
-    assert "Ann labelled less than half of any sample" in shown
+    assert "Less than half of any sample came back from Ann" in shown
     run("report", "answers.run", "--out", "report.html")
     assert "would give these" not in (folder / "report.html").read_text()
 
@@ -91,7 +91,7 @@ def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder:
     assert row["labelled"] == 60
     assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60 {rated} " in agreed.words
     planned = run("plan", "answers.run", "--against", "Ann", "--rater", "gpt", "--half-width", 0.5)
-    assert f"60 of Ann's {rated} rated cases count" in planned.words
+    assert f": 60 of Ann's {rated} rated cases count" in planned.words
     compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")
     assert f"corrected by 60 of people's {rated} labels" in compared.words
     for lang, first in (("en", f"60 of Ann's {rated} labels"), ("de", f"60 von {rated} Urteilen von Ann")):
