@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
 from typed_here import Run, notes, rows
 
-from pathway_local.case import Case
+from pathway_local.case import Case, fingerprint
+from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import parse_rubric
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.verdict import Score, Verdict
@@ -50,6 +53,35 @@ def test_every_command_of_both_pages_does_what_it_shows(run: Run, tmp_path: Path
                 assert " ".join(line.split()) in found.words, (command, line, found.out, found.err)
             ran += 1
     assert ran == pages.count("\n$ ") > 8
+
+
+def test_nobody_is_compared_with_scores_of_their_own_or_corrected_by_a_judge(run: Run, tmp_path: Path) -> None:
+    ids = [f"s-{number}" for number in range(40)]
+    every, scores = cases(ids=ids), {"ann": [1, 2, 4, 5] * 10, "bob": [1, 2, 5, 5] * 10, "gpt": [2, 2, 4, 5] * 10}
+    with judged_run(tmp_path / "may.run", rows=every) as made:
+        store_draw(made, every, range(30))
+        for name, own in scores.items():
+            kind = "hosted" if name == "gpt" else "human"
+            add(made, name, said(*own[:30], ids=ids), kind=kind, rows=every, sheet=kind == "human")
+        both = made.add_rater(Rater("both", "combined", TINY.name, {"of": ["demo", "ann"]}))
+        made.put_all(
+            both,
+            [
+                CaseOutcome(each.ref(fingerprint(made.key, TINY.texts_of(each))), Verdict({"score": Score(4)}))
+                for each in every
+            ],
+            keep=None,
+        )
+    out = run("agreement", "may.run", "--json").out
+    found = {frozenset((row["first"], row["second"])) for row in rows(out, "pairs")}
+    names = ("ann", "bob", "both", "demo", "gpt")
+    assert found == {frozenset(pair) for pair in combinations(names, 2)} - {
+        frozenset(("both", x)) for x in ("ann", "demo")
+    }
+    assert notes(out, "own_members") and {row["judge"] for row in rows(out, "corrected")} == {"demo", "gpt"}
+    assert {row["judge"] for row in rows(out, "benchmark")} == {"demo", "gpt"}
+    by_judge = run("agreement", "may.run", "--against", "gpt", "--json").out
+    assert rows(by_judge, "pairs") and not rows(by_judge, "corrected")
 
 
 def test_the_page_says_how_to_read_every_figure_as_the_program_does() -> None:

@@ -11,6 +11,7 @@ from scipy import stats
 from typed_here import Run, notes, rows
 
 from pathway_local.results.corrected_mean import reliability_points, unlike
+from pathway_local.statistics.figure import Interval
 from pathway_local.words.language import Language
 
 
@@ -67,17 +68,19 @@ pairs = st.lists(st.tuples(st.floats(1, 5).map(lambda x: round(x, 2)), st.intege
 @given(pairs)
 def test_bins_hold_every_case_once_in_order_and_keep_equals_together(cases: list[tuple[float, int]]) -> None:
     expected, people = np.array(cases, dtype=float).T
-    points = [*reliability_points(np.append(expected, np.nan), np.append(people, 3.0))]
+    points = [*reliability_points(np.append(expected, np.nan), np.append(people, 3.0), (1, 5))]
     counts, middles, means = ([each[name] for each in points] for name in ("cases", "expected", "given_by_people"))
     assert sum(counts) == len(cases) and len(counts) <= max(1, len(cases) // 10)
     assert [*middles] == sorted(middles)
     assert np.average(middles, weights=counts) == pytest.approx(expected.mean())
     assert np.average([float(str(each.value)) for each in means], weights=counts) == pytest.approx(people.mean())
+    intervals = [each.interval for each in means if isinstance(each.interval, Interval)]
+    assert all(each.low >= 1 and each.high <= 5 for each in intervals), "no mean's interval goes beyond the scale"
 
 
 def test_bins_are_of_equal_size_where_no_scores_are_equal() -> None:
     expected = np.random.default_rng(3).permutation(200) / 50
-    points = [*reliability_points(expected, np.round(expected))]
+    points = [*reliability_points(expected, np.round(expected), (0, 4))]
     assert [each["cases"] for each in points] == [20] * 10
     assert points[0]["expected"] == pytest.approx(np.sort(expected)[:20].mean())
-    assert [*reliability_points(np.array([np.nan]), np.array([1.0]))] == []
+    assert [*reliability_points(np.array([np.nan]), np.array([1.0]), (1, 5))] == []

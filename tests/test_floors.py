@@ -27,7 +27,7 @@ CEILINGS = {
     "words": 211,
     "ratings": 2292,
     "scores": 562,
-    "results": 4405,
+    "results": 4408,
     "output": 743,
     "pages": 793,
     "viewer": 583,

@@ -114,6 +114,15 @@ def test_one_reversed_rater_of_three_is_named_once(run: Run, tmp_path: Path) -> 
         assert told == "bob orders the cases oppositely to demo and ann: is 0 the best level for bob?"
 
 
+def test_two_reversed_raters_of_five_are_both_named(run: Run, tmp_path: Path) -> None:
+    scores = [1 + n % 9 for n in range(60)]
+    usual = {name: [each + n % 2 for n, each in enumerate(scores)] for name in ("ann", "cy", "di")}
+    upside = {name: [10 - each for each in scores] for name in ("bob", "eve")}
+    _habits(run, tmp_path, {name: ("human", own) for name, own in {**usual, **upside}.items()})
+    told = notes(run("agreement", "may.run", "--json").out, "reversed")
+    assert [each.split(" orders ")[0] for each in told] == ["bob", "eve"]
+
+
 def test_compare_takes_raters_as_reversed_only_if_clusters_leave_it_sure(run: Run, tmp_path: Path) -> None:
     rows = [each for at in range(36) for each in cases(ids=[f"t-{at}"], bot="xy"[at % 2], student=str(at // 12))]
     with judged_run(tmp_path / "may.run", rows=rows) as made:

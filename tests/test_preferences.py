@@ -152,15 +152,15 @@ def test_chatbots_that_never_met_have_no_order(
     assert sentences(out) == [f"By judge, {said}"]
 
 
-def test_a_flip_under_a_rubric_without_ties_is_one_in_a_comparison(run: Run, tmp_path: Path) -> None:
+def test_under_a_rubric_without_ties_a_flip_is_one_and_a_special_level_no_choice(run: Run, tmp_path: Path) -> None:
     text = "---\nname: which\nkind: pair\nswap: {a: b}\ninputs: {a: {}, b: {}}\noutputs: {layout: '{better}', fields: "
-    text += "{better: {type: score, scale: nominal, levels: {1: A, -1: B}, written: {1: A, -1: B}}}}\n---\nuser:\n"
+    text += "{better: {type: score, scale: nominal, levels: {1: A, -1: B, 9: neither}, special: [9]}}}\n---\nuser:\n"
     which = parse_rubric(text + "{{ a }} or {{ b }}\n", "which")
-    given = [Case(f"c-{at}", {"a": f"a {at}", "b": "b"}, {"one": "v1", "other": "v2"}, at + 1) for at in range(20)]
+    given = [Case(f"c-{at}", {"a": f"a {at}", "b": "b"}, {"one": "v1", "other": "v2"}, at + 1) for at in range(23)]
     assert which.pair
     chosen = {}
     for at, each in enumerate(given):  # a flip takes the first place's side, in each order
-        first, second = (1, 1) if at < 9 else (1, -1) if at < 15 else (-1, 1)
+        first, second = (1, 1) if at < 9 else (1, -1) if at < 15 else (-1, 1) if at < 20 else (9, 9)
         orders = {"ab": Verdict({"better": Score(first)}), "ba": Verdict({"better": Score(second)})}
         chosen[each.id] = verdict_of_orders(orders, which.pair, which.format)  # type: ignore[arg-type]
     with RunFile.create(tmp_path / "p.run") as made:

@@ -91,7 +91,7 @@ def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder:
     assert row["labelled"] == 60
     assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60 {rated} " in agreed.words
     planned = run("plan", "answers.run", "--against", "Ann", "--rater", "gpt", "--half-width", 0.5)
-    assert f"60 of Ann's {rated} rated cases count" in planned.words
+    assert f": 60 of Ann's {rated} rated cases count" in planned.words
     compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")
     assert f"corrected by 60 of people's {rated} labels" in compared.words
     for lang, first in (("en", f"60 of Ann's {rated} labels"), ("de", f"60 von {rated} Urteilen von Ann")):

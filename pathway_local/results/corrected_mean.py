@@ -11,7 +11,7 @@ from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.table import Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import Correction, corrected_mean
-from pathway_local.statistics.effect import difference_effect, mean_effect
+from pathway_local.statistics.effect import difference_effect, scale_mean
 from pathway_local.statistics.figure import (
     BoolArray,
     Estimate,
@@ -144,7 +144,7 @@ def corrected_means(
     given = mean_of_people(np.where(design.labels, scores, np.nan) if isinstance(design, LabelDesign) else scores)
     clusters, curves = matrix.clusters(options.cluster) if options.cluster else None, list[Table]()
     for judge in judges:
-        rows = [*reliability_points(matrix.expected_or_given[:, judge], given, clusters)]
+        rows = [*reliability_points(matrix.expected_or_given[:, judge], given, matrix.scale, clusters)]
         told = about | {"judge": matrix.raters[judge].name}
         curves += [table("reliability", told, RELIABILITY, rows, chart="calibration")] if rows else []
     if isinstance(design, Note):
@@ -163,7 +163,9 @@ def corrected_means(
     return tables, {judge: said for judge, said in answers.items() if said}
 
 
-def reliability_points(expected: FloatArray, people: FloatArray, clusters: IntArray | None = None) -> Iterator[Row]:
+def reliability_points(
+    expected: FloatArray, people: FloatArray, levels: Sequence[float], clusters: IntArray | None = None
+) -> Iterator[Row]:
     """Yield the points of a reliability diagram: how many cases, their mean expected score, and people's mean.
 
     Cases with both scores are in equal parts, in order of the expected one. Those with the same expected score stay
@@ -175,7 +177,7 @@ def reliability_points(expected: FloatArray, people: FloatArray, clusters: IntAr
     parts = min(MOST_BINS, max(1, len(x) // LEAST_IN_BIN))
     part = np.searchsorted(np.sort(x), x) * parts // max(1, len(x))
     for inside in (part == code for code in np.unique(part)):
-        given = mean_effect(y[inside], None if own is None else own[inside]).estimate()
+        given = scale_mean(y[inside], levels, None if own is None else own[inside])
         yield {"expected": float(x[inside].mean()), "given_by_people": given, "cases": int(inside.sum())}
 
 

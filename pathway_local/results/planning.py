@@ -129,7 +129,8 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
             there = 0 if isinstance(pilot, Undefined) else pilot.there
             row: Row = {"rubric": matrix.rubric, "score": matrix.score, "rater": matrix.raters[place].name}
             found.append(row | {"now": there, "needed": needed, "spread_from": source or None})
-            said = Note("rated_cases_left_out", {"people": options.against, "kept": kept, "rated": rated}, "note")
+            told = {"rubric": matrix.rubric, "people": options.against, "kept": kept, "rated": rated}
+            said = Note("rated_cases_left_out", told, "note")
             left_out += [said] if kept < rated and said not in left_out else []
     return found, left_out + warnings
 
