@@ -36,14 +36,14 @@ def test_the_row_of_all_groups_says_so(run: Run, answers: Path) -> None:
 def test_one_sentence_says_it_at_the_top(run: Run, answers: Path) -> None:
     first, second, *_ = sentences(run("agreement", answers, "--json").out)
     assert first == (
-        "Judged by people, about 19% (13% to 25%) of these answers would be bad (helpful: 2 (Poor) or lower); demo "
+        "Of these answers, people would call about 19% (13% to 25%) bad (helpful: 2 (Poor) or lower); demo "
         "finds 9 of 22 such answers among the labels and calls 7 of 95 good ones bad."
     )
     assert second == "gpt finds 16 of 22 such answers among the labels and calls 5 of 98 good ones bad."
     shown = run("summary", answers).out.splitlines()
     assert " ".join(shown[0].split()) == first
-    assert "Judged by people" not in run("summary", answers, "--against", "committee/Ann").words
-    assert "Judged by committee/Ann, about" in run("summary", answers, "--against", "committee/Ann").words
+    assert "Of these answers, people" not in run("summary", answers, "--against", "committee/Ann").words
+    assert "committee/Ann would call about" in run("summary", answers, "--against", "committee/Ann").words
 
 
 def test_a_judge_that_finds_none_is_said_to(run: Run, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_judge_that_finds_none_is_said_to(run: Run, tmp_path: Path) -> None:
         add(made, "ann", low, kind="human", rows=every[:40], sheet=True)
     first, *_ = sentences(run("agreement", "may.run", "--json").out)
     assert first == (
-        "Judged by ann, about 25% (18% to 34%) of these answers would be bad (tiny: 2 (Poor) or lower); "
+        "Of these answers, ann would call about 25% (18% to 34%) bad (tiny: 2 (Poor) or lower); "
         "demo finds none of 10 such answers among the labels."
     )
     for level in ("bad", "1"):
@@ -128,7 +128,7 @@ def test_without_a_bad_label_the_headline_says_what_the_labels_can_carry(run: Ru
         store_draw(made, rows_, range(30))
         add(made, "ann", said(*[4, 5] * 15, ids=ids), kind="human", rows=rows_, sheet=True)
     most = ceil(100 * proportion_confint(0, 30, method="wilson")[1])
-    assert f"Judged by ann, 0% to {most}% of these answers would be bad" in run("summary", "may.run").words
+    assert f"Of these answers, ann would call 0% to {most}% bad" in run("summary", "may.run").words
     told = run("agreement", "may.run").words
     assert "none of the 30 labelled answers is bad" in told and "rate more cases: too few bad answers" in told
 

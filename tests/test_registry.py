@@ -116,6 +116,7 @@ def test_another_source_inherits_nothing(tmp_path: Path) -> None:
         ("mine: {source: a/b, parameters: .inf}\n", "mine.parameters", ""),
         ("mine: {source: a/b, thinking: always}\n", "mine.thinking", ""),
         ("mine: {source: a/b, engine: {trust_remote_code: true}}\n", "mine.engine: asks for trust_remote_code", ""),
+        (f'mine: {{source: a/b, "\\n{"x" * 99}": 1}}', rf"mine.\n{'x' * 58}: no such key", "lists all keys"),
         ("mine: {like: demo, source: a/b}\n", "line 1, column 8: mine.like: no such key", "lists all keys"),
         ("mine: {source: a/b, end_of_turn: '</s>'}\n", "mine.end_of_turn: must be a list", ""),
         ("mine: /models/x\n", "line 1, column 1: mine holds no keys", "source"),

@@ -51,7 +51,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
     assert "helpful score: how good the answers are (bad: 1, 2; mean by demo)" in page.said
-    assert "Judged by people, about 19% (13% to 25%) of these answers would be bad" in page.said
+    assert "Of these answers, people would call about 19% (13% to 25%) bad" in page.said
     assert "Next: do not let the judge decide alone." in page.said
     assert f"demo: {mean.value:.2f}" in page.said
     [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]
@@ -245,7 +245,7 @@ def test_the_first_page_answers_three_questions_before_all_else(run: Run, tmp_pa
     text = reported(run, "--between", "bot").said
     parts = [
         "tiny score: how good the answers are (bad: 1, 2; mean by demo)", "Alfa", "Beta", "Gama",
-        "Judged by ann, about", "Next: ", "Before you rely on it", "Judged 90 cases", "Bad answers",
+        "Of these answers, ann", "Next: ", "Before you rely on it", "Judged 90 cases", "Bad answers",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]
     assert places == sorted(places)

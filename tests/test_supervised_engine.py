@@ -290,6 +290,12 @@ def test_a_child_whose_parent_is_gone_before_it_spoke_ends() -> None:
     os.close(requests)
 
 
+def test_a_process_that_has_ended_is_no_member_of_its_group() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""], start_new_session=True) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # nobody has taken its status yet
+        assert [*members(process.pid)] == []
+
+
 def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
