@@ -118,6 +118,14 @@ def test_of_a_sheet_with_a_column_for_each_rater_an_import_reads_one(run: RunFil
     assert (unsure.scores, unsure.fields, unsure.marks) == ({}, {"notes": "unsure"}, ("no-score",))
 
 
+def test_an_id_that_a_spreadsheet_would_run_is_found_with_and_without_its_apostrophe(tmp_path: Path) -> None:
+    ids = ["=1+1", "@a", "'=kept"]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as run:
+        for rater, written in (("Ann", ids), ("Bob", ["'=1+1", "'@a", "'=kept"])):
+            load(run, table(tmp_path, [["id", "score"], *([each, 4] for each in written)]), rater)
+            assert scores_of(run, rater) == dict.fromkeys(ids, 4)
+
+
 def test_several_scores(two: RunFile, tmp_path: Path) -> None:
     rows = [["id", "clear", "correct", "why"], ["s-1", 4, 5, "short"], ["s-2", 2, "", ""]]
     found = load(two, table(tmp_path, rows), "Ann", scores=["clear", "right=correct"])
