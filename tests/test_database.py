@@ -215,6 +215,11 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
     ("change", "look"),
     [
         ("UPDATE outcomes SET scores = '{\"score\": 4}'", lambda run: list(run.records())),
+        ('UPDATE outcomes SET scores = \'{"score":{"value":1e300}}\'', lambda run: list(run.records())),
+        (
+            'UPDATE outcomes SET scores = \'{"score":{"value":4,"probabilities":{"4":1.5}}}\'',
+            lambda run: list(run.records()),
+        ),
         ("UPDATE cases SET metadata = '{'", lambda run: list(run.records())),
         ("UPDATE rubrics SET text = 'Judge them.'", RunFile.rubrics),
         ("UPDATE raters SET spec = '{}'", RunFile.raters),
