@@ -48,7 +48,7 @@ class AgreementOptions(Options):
 
 
 def independence(cluster: str) -> Note:
-    """Return the independent units: the values of the column of clusters, or each case."""
+    """Say what counts as independent: the values of the column of clusters, or each case."""
     return Note("together", {"column": cluster}) if cluster else Note("cases_alone")
 
 

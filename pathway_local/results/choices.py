@@ -108,7 +108,7 @@ def notes_on_choices(plan: ComparisonPlan) -> Iterator[Note]:
 
 
 def chosen(who: Note, each: Comparison, found: Difference, rater: str) -> Note:
-    """Say how many choices between the two the first won, and which of them the `rater` prefers."""
+    """Say how many choices between the two the first won, and which of the two the `rater` prefers."""
     interval, side = found.estimate.interval, found.estimate.shown
     names, counts = dict(zip(("first", "second"), each.names, strict=True)), (found.wins, found.ties, found.losses)
     told: dict[str, object] = {"who": who, **names, "count": found.pairs, "flips": found.flips}

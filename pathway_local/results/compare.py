@@ -216,7 +216,7 @@ def _ends(found: Places, name: str, prefix: str = "") -> dict[str, Cell]:
 
 
 def _columns(plan: ComparisonPlan, two: bool, by_people: bool) -> list[Column]:
-    """Yield the sentences about each difference."""
+    """Return the columns of the table of differences."""
     if plan.columns:
         return [Column("shown", "key", detail=two), *OF_CHOICES]
     return [
