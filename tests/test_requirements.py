@@ -60,7 +60,6 @@ ids = JudgeTokenizer(Path(sys.argv[1])).encode("Judge:")
 engine.submit(Pass(new_pass_id(), ids, 'start: "Score: " /[1-5]/', 9))
 while not any(engine.step()):
     pass
-engine.close()
 print("imported", *sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
