@@ -14,9 +14,6 @@ BAD_ROW = "bad-row"
 DUPLICATE = "duplicate-id"
 """The kind of failure of a row whose id an earlier row has."""
 
-BAD_ROWS = (BAD_ROW, DUPLICATE)
-"""The kinds of failures of rows of a cases file: they are about the row, whoever judges."""
-
 
 class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.

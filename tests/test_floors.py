@@ -12,7 +12,7 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 751,
+    VALUES: 748,
     "system": 741,
     "rubrics": 3385,
     "sheets": 2243,

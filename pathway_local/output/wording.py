@@ -78,12 +78,12 @@ class Wording:
         shared, apart = _words_of(table)
         columns = [column for column in apart or shared if column.kind != "key"]
         columns.sort(key=lambda column: column.kind not in ("rater", "raters"))
-        return ", ".join(self._cell(table, column, row) for column in columns if _is_shown(row, column))
+        return ", ".join(self._cell(column, row) for column in columns if _is_shown(row, column))
 
     def caption(self, table: Table) -> str:
         """The title of a chart: the table's, and what all its rows share."""
         shared, _ = _words_of(table)
-        cells = [self._cell(table, column, table.rows[0]) for column in shared] if len(table.rows) > 1 else []
+        cells = [self._cell(column, table.rows[0]) for column in shared] if len(table.rows) > 1 else []
         return ", ".join(filter(None, [self.title(table), *cells]))
 
     def _leaves_out(self, table: Table, column: Column, shown: Sequence[Column]) -> bool:
@@ -99,7 +99,7 @@ class Wording:
     def _constant(self, table: Table, shown: Sequence[Column]) -> Iterator[tuple[Column, str]]:
         words = [column for column in shown if column.kind in WORDS]
         for column in words[1:] if len(table.rows) > 1 else []:
-            cells = {self._cell(table, column, row) for row in table.rows}
+            cells = {self._cell(column, row) for row in table.rows}
             told = column.name in table.about or not column.below
             if len(cells) == 1 and told and column.kind != "key":  # a key judges each row
                 yield column, cells.pop()
@@ -112,7 +112,7 @@ class Wording:
             short = [each if isinstance(each, tuple) and len(each) <= MOST_LEVELS else None for each in counts]
             yield from [(column, *_side_by_side(short, self.say))] if any(short) else []
             return
-        cells = [self._cell(table, column, row) for row in table.rows]
+        cells = [self._cell(column, row) for row in table.rows]
         if not (column.kind == "estimate" and alone):
             yield column, head, cells
             return
@@ -126,7 +126,7 @@ class Wording:
         if any(texts):
             yield column, self.say.interval_head(*ends), texts
 
-    def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
+    def _cell(self, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
         if value is None and column.name == "group":
             return self.say("every_group")
